@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,7 +42,7 @@ func (m *microphones) List() ([]display.Microphone, error) {
 	}
 	list := make([]display.Microphone, len(devices))
 	for i, d := range devices {
-		list[i] = display.Microphone{Input: d.Input, Name: d.Name, System: d.HostAPI, Default: d.Default}
+		list[i] = display.Microphone{Input: lastingInput(devices, d), Name: d.Name, System: d.HostAPI, Default: d.Default}
 	}
 	if i := usedMicrophone(list, m.chunks.Stats().Device, m.used); i >= 0 {
 		list[i].Used = true
@@ -49,8 +50,20 @@ func (m *microphones) List() ([]display.Microphone, error) {
 	return list, nil
 }
 
+// lastingInput is the input of a device by what opens it again, if that is unique: its number is another
+// one's when a device is removed.
+func lastingInput(devices []device.Device, d device.Device) string {
+	system := func(d device.Device) string { name, _, _ := strings.Cut(d.Input, ":"); return name }
+	for _, o := range devices {
+		if o.Input != d.Input && system(o) == system(d) && strings.EqualFold(o.Key(), d.Key()) {
+			return d.Input
+		}
+	}
+	return system(d) + ":" + d.Key()
+}
+
 // usedMicrophone is the index of the device with a name, or -1; of several, of the one that was
-// chosen. The number in an input is another device's when one is removed.
+// chosen.
 func usedMicrophone(list []display.Microphone, name, chosen string) int {
 	first := -1
 	for i, d := range list {

@@ -3,6 +3,7 @@ package session
 import (
 	"testing"
 
+	"hubbub/capture/device"
 	"hubbub/tui/display"
 )
 
@@ -17,6 +18,16 @@ func TestUsedMicrophone(t *testing.T) {
 	} {
 		if got := usedMicrophone(list, c.name, c.chosen); got != c.want {
 			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
+
+// TestLastingInput: a microphone is chosen by its name, and by its number only if another one has the same name.
+func TestLastingInput(t *testing.T) {
+	devices := []device.Device{{Name: "Desk", Input: "mic:0"}, {Name: "USB", Input: "mic:1"}, {Name: "usb", Input: "mic:2"}, {Name: "Desk", Input: "parec:0"}}
+	for i, want := range []string{"mic:Desk", "mic:1", "mic:2", "parec:Desk"} {
+		if got := lastingInput(devices, devices[i]); got != want {
+			t.Errorf("%+v: %q, want %q", devices[i], got, want)
 		}
 	}
 }
