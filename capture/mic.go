@@ -156,6 +156,7 @@ func (m *microphone) own(ctx context.Context, want string, ready chan<- struct{}
 // capture reads the device until ctx ends or a read fails, then closes it.
 func (m *microphone) capture(ctx context.Context, s device.Stream) error {
 	var failed error
+	var newest time.Duration
 	for ctx.Err() == nil {
 		samples, lost, err := s.Read()
 		m.source.Store(s.Source())
@@ -165,13 +166,18 @@ func (m *microphone) capture(ctx context.Context, s device.Stream) error {
 		if failed = err; err != nil {
 			break
 		}
+		at := m.now()
 		select {
-		case m.blocks <- block{slices.Clone(samples), m.now()}:
+		case m.blocks <- block{slices.Clone(samples), at}:
 		default:
 			// The reader is 5 s behind. The newest audio is lost, as when the
 			// device itself overflows.
 			m.lost.Add(1)
 		}
+		if newest > 0 && at-newest > m.stall { // what was queued in the pause does not count as lost: see Read
+			<-ctx.Done()
+		}
+		newest = at
 	}
 	if err := s.Close(); failed == nil && err != nil {
 		m.noticeList.Add("the microphone did not close properly: " + err.Error())

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"hubbub/capture/capturetest"
@@ -163,6 +164,37 @@ func TestMicThatHasNotStarted(t *testing.T) {
 	}
 	close(d.release)
 	<-src.(*microphone).ended
+}
+
+// TestMicOfAProgramThatWasStopped: what a device has queued meanwhile is no audio that it lost.
+func TestMicOfAProgramThatWasStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stopped atomic.Int64
+		d := &fakeDevice{rate: SampleRate, channels: 1, demand: make(chan struct{}, 4*micQueue)}
+		src, err := openMicWith(t.Context(), "", micConfig{kind: Mic, stall: stallAfter,
+			open: func(context.Context, string, bool) (device.Stream, error) { return d, nil },
+			now:  func() time.Duration { return time.Hour + time.Duration(stopped.Load()) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.demand <- struct{}{}
+		if _, err := src.Read(t.Context(), make([]float32, ChunkSamples)); err != nil {
+			t.Fatal(err)
+		}
+		stopped.Store(int64(20 * time.Second))
+		for range cap(d.demand) {
+			d.demand <- struct{}{}
+		}
+		synctest.Wait()
+		if _, err := src.Read(t.Context(), make([]float32, ChunkSamples)); err == nil {
+			t.Error("the pause is not noticed")
+		}
+		if n := src.(overflower).overflows(); n != 0 {
+			t.Errorf("%d overflows", n)
+		}
+		close(d.demand)
+		_ = src.Close()
+	})
 }
 
 func TestStallIsReportedWithinTwoSeconds(t *testing.T) {
