@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -36,6 +37,9 @@ func newMicrophones(chunks *capture.ChunkReader) *microphones {
 func (m *microphones) List() ([]display.Microphone, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.ctx.Err() != nil {
+		return nil, errors.New("the session is over: it uses no microphone any more")
+	}
 	devices, err := device.List(m.ctx)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"strings"
 	"testing"
 
 	"hubbub/capture/device"
@@ -29,5 +30,14 @@ func TestLastingInput(t *testing.T) {
 		if got := lastingInput(devices, devices[i]); got != want {
 			t.Errorf("%+v: %q, want %q", devices[i], got, want)
 		}
+	}
+}
+
+// TestMicrophonesAfterTheEnd: after the end of the session its screen says why there is no list.
+func TestMicrophonesAfterTheEnd(t *testing.T) {
+	m := newMicrophones(nil)
+	m.close()
+	if _, err := m.List(); err == nil || !strings.Contains(err.Error(), "the session is over") {
+		t.Error(err)
 	}
 }
