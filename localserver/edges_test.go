@@ -150,7 +150,7 @@ func TestUnreadableVoicesUseNoToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.store.PutSnapshot(t.Context(), first.id, []byte("damaged")); err != nil {
+	if err := h.store.PutSnapshot(t.Context(), first.id, []byte("damaged"), 0); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -163,7 +163,7 @@ func TestUnreadableVoicesUseNoToken(t *testing.T) {
 	if got := h.status(second.ID).Status; got != "created" {
 		t.Errorf("status %s", got)
 	}
-	if err := h.store.PutSnapshot(t.Context(), first.id, snapshot); err != nil {
+	if err := h.store.PutSnapshot(t.Context(), first.id, snapshot, 0); err != nil {
 		t.Fatal(err)
 	}
 	conn, _, err := h.dial.Dial(second.URL, nil)

@@ -122,7 +122,7 @@ func (s *Server) begin(ctx context.Context, rec store.Stream, token string, now 
 		return nil, nil, err
 	}
 	// Its client may lose this stream, too, as soon as it knows that it is open.
-	if err := s.store.PutSnapshot(ctx, rec.ID, snapshot); err != nil {
+	if err := s.store.PutSnapshot(ctx, rec.ID, snapshot, 0); err != nil {
 		s.log.Warn("the snapshot of a stream could not be stored", "stream", rec.ID, "error", err)
 	}
 	if err := s.records.Resumed(ctx, rec.Resume, rec.ID); err != nil { // its watchers do not follow

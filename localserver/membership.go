@@ -126,7 +126,11 @@ func (s *Server) expire(ctx context.Context, rec store.Stream, cause string) err
 	if rec.Status == store.Running {
 		// The events come before the status: until the status is final, an attempt
 		// that was interrupted is repeated.
-		if err := s.store.Amend(ctx, rec.ID, endTurns); err != nil {
+		received, err := s.store.Received(ctx, rec.ID)
+		if err == nil {
+			err = s.store.Amend(ctx, rec.ID, func(stored [][]byte) ([][]byte, error) { return endTurns(stored, received) })
+		}
+		if err != nil {
 			return fmt.Errorf("stream %s: %w", rec.ID, err)
 		}
 	}
@@ -138,9 +142,10 @@ func (s *Server) expire(ctx context.Context, rec store.Stream, cause string) err
 }
 
 // endTurns returns an end for every turn that is open in the stored events of a
-// stream: at the newest timestamp, since nothing is known after it.
-func endTurns(stored [][]byte) ([][]byte, error) {
-	var last float64
+// stream: where its newest snapshot was taken, or at the newest timestamp if that is
+// later, since nothing is known after it.
+func endTurns(stored [][]byte, received time.Duration) ([][]byte, error) {
+	last := received.Seconds()
 	var open []protocol.Event // starts, in order
 	for _, raw := range stored {
 		e, err := protocol.ParseEvent(raw)

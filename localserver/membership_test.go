@@ -27,13 +27,16 @@ func TestOrphansAreExpired(t *testing.T) {
 	}
 	on, off := engine.Start, engine.End
 	cases := map[string]struct {
-		stored [][]byte
-		added  []string
+		stored   [][]byte
+		snapshot time.Duration // the audio received when it was taken; 0 = none
+		added    []string
 	}{
-		"nothing":  {nil, nil},
-		"complete": {[][]byte{ev(on, 0, 0), ev(off, 1, 0)}, nil},
-		"one":      {[][]byte{ev(on, 0, 0), ev(off, 1, 0), ev(on, 2, 1)}, []string{string(ev(off, 2.001, 1))}},
-		"two": {[][]byte{ev(on, 0, 0), ev(on, 0.5, 1), ev(on, 0.7, 2), ev(off, 0.9, 1)},
+		"nothing":  {nil, 0, nil},
+		"complete": {[][]byte{ev(on, 0, 0), ev(off, 1, 0)}, 9 * time.Second, nil},
+		"one":      {[][]byte{ev(on, 0, 0), ev(off, 1, 0), ev(on, 2, 1)}, 0, []string{string(ev(off, 2.001, 1))}},
+		"long":     {[][]byte{ev(on, 0, 0), ev(off, 1, 0), ev(on, 2, 1)}, 9 * time.Second, []string{string(ev(off, 9, 1))}},
+		"earlier":  {[][]byte{ev(on, 0, 0), ev(off, 1, 0), ev(on, 2, 1)}, time.Second, []string{string(ev(off, 2.001, 1))}},
+		"two": {[][]byte{ev(on, 0, 0), ev(on, 0.5, 1), ev(on, 0.7, 2), ev(off, 0.9, 1)}, 0,
 			[]string{string(ev(off, 0.9, 0)), string(ev(off, 0.9, 2))}},
 	}
 	for id, c := range cases {
@@ -43,6 +46,11 @@ func TestOrphansAreExpired(t *testing.T) {
 		}
 		if err := h.store.Begin(ctx, id, "secret", store.Claim{Node: "dead", Attempt: id}, now); err != nil {
 			t.Fatal(err)
+		}
+		if c.snapshot > 0 {
+			if err := h.store.PutSnapshot(ctx, id, nil, c.snapshot); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	expired := store.Stream{ID: "expired", Node: "dead", Input: json.RawMessage("{}"), Expires: now.Add(-time.Minute)}
@@ -72,7 +80,7 @@ func TestOrphansAreExpired(t *testing.T) {
 			}
 		}
 	}
-	if _, err := endTurns([][]byte{[]byte("damaged")}); err == nil {
+	if _, err := endTurns([][]byte{[]byte("damaged")}, 0); err == nil {
 		t.Error("damaged events are no error")
 	}
 }

@@ -193,7 +193,7 @@ func TestWhatCannotBeResumed(t *testing.T) {
 	}
 	// A damaged snapshot is not resumed.
 	for _, raw := range []string{"", "x", "\x02\x00\x00\x00\x00\x00\x00\x00\x00nonsense", "\x02\x02\x02\x00\x00\x00\x00\x00\x00state:", "\x01\x00\x00\x00\x00\x00\x00\x00\x00state:", "\x02\x09\x00\x00\x00\x00\x00\x00\x00state:"} {
-		if err := h.store.PutSnapshot(context.Background(), first.id, []byte(raw)); err != nil {
+		if err := h.store.PutSnapshot(context.Background(), first.id, []byte(raw), 0); err != nil {
 			t.Fatal(err)
 		}
 		if h.resume(testKey, first.id).Resumed {

@@ -36,8 +36,8 @@ func filled(t *testing.T, dir string) (s *Store, read func(*testing.T, *Store) s
 		err := s.Begin(ctx, id, "token-of-"+id, Claim{"n", "x"}, noon)
 		must(err)
 		must(s.Append(ctx, id, 0, [][]byte{[]byte("first of " + id), []byte("second")}))
-		must(s.PutSnapshot(ctx, id, []byte("an old one")))
-		must(s.PutSnapshot(ctx, id, []byte("voices of "+id)))
+		must(s.PutSnapshot(ctx, id, []byte("an old one"), 0))
+		must(s.PutSnapshot(ctx, id, []byte("voices of "+id), 0))
 		if i%2 == 0 {
 			must(s.Finish(ctx, id, Done, noon.Add(time.Minute), "over"))
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -18,6 +19,9 @@ const (
 	// snapshotMemory bounds the snapshots of a store in memory, in bytes; the
 	// oldest are removed.
 	snapshotMemory = 32 << 20
+	// receivedHeader is the field of a snapshot's message that says how much audio its
+	// stream had received, as a Go duration.
+	receivedHeader = "Hubbub-Received"
 )
 
 func snapshotSubject(stream string) (string, error) { return subject("hubbub", "voices", stream) }
@@ -39,16 +43,40 @@ func (s *Store) setUpSnapshots(ctx context.Context, storage jetstream.StorageTyp
 }
 
 // PutSnapshot replaces the snapshot of a stream's speakers, which is opaque to the store.
-func (s *Store) PutSnapshot(ctx context.Context, stream string, snapshot []byte) error {
+// received is how much audio the stream had received when it was taken.
+func (s *Store) PutSnapshot(ctx context.Context, stream string, snapshot []byte, received time.Duration) error {
 	to, err := snapshotSubject(stream)
 	if err == nil {
-		_, err = s.js.Publish(ctx, to, snapshot)
+		_, err = s.js.PublishMsg(ctx, &nats.Msg{Subject: to, Data: snapshot,
+			Header: nats.Header{receivedHeader: {received.String()}}})
 	}
 	return s.report("write snapshot", err)
 }
 
 // Snapshot returns the snapshot of a stream, or ErrNotFound.
 func (s *Store) Snapshot(ctx context.Context, stream string) ([]byte, error) {
+	m, err := s.newestSnapshot(ctx, stream)
+	if err != nil {
+		return nil, err
+	}
+	return m.Data, nil
+}
+
+// Received returns how much audio a stream had received when its newest snapshot was
+// taken, 0 if that is not known.
+func (s *Store) Received(ctx context.Context, stream string) (time.Duration, error) {
+	m, err := s.newestSnapshot(ctx, stream)
+	if err != nil {
+		if errors.Is(err, ErrNotFound) {
+			err = nil
+		}
+		return 0, err
+	}
+	received, _ := time.ParseDuration(m.Header.Get(receivedHeader))
+	return received, nil
+}
+
+func (s *Store) newestSnapshot(ctx context.Context, stream string) (*jetstream.RawStreamMsg, error) {
 	from, err := snapshotSubject(stream)
 	if err != nil {
 		return nil, s.report("read snapshot", err)
@@ -60,5 +88,5 @@ func (s *Store) Snapshot(ctx context.Context, stream string) ([]byte, error) {
 	if err != nil {
 		return nil, s.report("read snapshot", err)
 	}
-	return m.Data, nil
+	return m, nil
 }

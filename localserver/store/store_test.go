@@ -345,7 +345,7 @@ func TestErrorHook(t *testing.T) {
 		"append events":   func() error { return s.Append(ctx, "s1", 0, [][]byte{[]byte("1")}) },
 		"read events":     func() error { _, err := s.Messages(ctx, "s1"); return err },
 		"follow events":   func() error { _, _, err := s.Since(ctx, "s1", 0); return err },
-		"write snapshot":  func() error { return s.PutSnapshot(ctx, "s1", nil) },
+		"write snapshot":  func() error { return s.PutSnapshot(ctx, "s1", nil, 0) },
 		"read snapshot":   func() error { _, err := s.Snapshot(ctx, "s1"); return err },
 		"create media":    func() error { _, err := s.CreateMedia(ctx, "a", "x", time.Now); return err },
 		"look up media":   func() error { _, err := s.StatMedia(ctx, "a", "x", noon); return err },

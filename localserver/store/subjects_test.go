@@ -30,7 +30,7 @@ func TestOddNamesReachNoSubject(t *testing.T) {
 			errs["publish progress"] = s.PublishProgress(name, Progress{})
 			_, err = s.SubscribeProgress(name, func(Progress) {})
 			errs["subscribe to progress"] = err
-			errs["put snapshot"] = s.PutSnapshot(ctx, name, nil)
+			errs["put snapshot"] = s.PutSnapshot(ctx, name, nil, 0)
 			_, err = s.Snapshot(ctx, name)
 			errs["snapshot"] = err
 			for call, err := range errs {

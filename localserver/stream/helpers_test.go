@@ -31,13 +31,14 @@ var discard = slog.New(slog.DiscardHandler)
 type memory struct {
 	fail func(call string) error // nil = never; called with the lock held
 
-	mu        sync.Mutex
-	calls     map[string]int
-	records   map[string]store.Stream
-	events    map[string][][]byte
-	snapshots map[string][]byte
-	progress  []store.Progress
-	listeners map[int]func(store.Progress)
+	mu         sync.Mutex
+	calls      map[string]int
+	records    map[string]store.Stream
+	events     map[string][][]byte
+	snapshots  map[string][]byte
+	snapshotAt time.Duration // audio received before the newest snapshot
+	progress   []store.Progress
+	listeners  map[int]func(store.Progress)
 }
 
 var errUnavailable = errors.New("the store is unavailable")
@@ -176,11 +177,11 @@ func (m *memory) SubscribeProgress(_ string, f func(store.Progress)) (func(), er
 	}, nil
 }
 
-func (m *memory) PutSnapshot(_ context.Context, id string, snapshot []byte) error {
+func (m *memory) PutSnapshot(_ context.Context, id string, snapshot []byte, received time.Duration) error {
 	defer m.mu.Unlock()
 	err := m.enter("put snapshot")
 	if err == nil {
-		m.snapshots[id] = bytes.Clone(snapshot)
+		m.snapshots[id], m.snapshotAt = bytes.Clone(snapshot), received
 	}
 	return err
 }

@@ -95,7 +95,7 @@ func (s *Stream) takeSnapshot() {
 		s.log.Error("panic in the engine", "error", err)
 		return
 	}
-	s.snapshots.put(snapshot)
+	s.snapshots.put(snapshot, s.received)
 }
 
 // Supersede ends the stream because another one resumes it, and waits until its
@@ -117,17 +117,23 @@ type snapshotWriter struct {
 	store  Store
 	id     string
 	log    *slog.Logger
-	next   time.Time     // of the next regular snapshot
-	labels int           // labels in the newest snapshot
-	sum    uint32        // checksum of the newest snapshot
-	failed atomic.Bool   // the last write has failed
-	queue  chan []byte   // the newest snapshot that is not being written
-	done   chan struct{} // closed when nothing more is written
+	next   time.Time          // of the next regular snapshot
+	labels int                // labels in the newest snapshot
+	sum    uint32             // checksum of the newest snapshot
+	failed atomic.Bool        // the last write has failed
+	queue  chan takenSnapshot // the newest snapshot that is not being written
+	done   chan struct{}      // closed when nothing more is written
+}
+
+// takenSnapshot is a snapshot, and how much audio the stream had received.
+type takenSnapshot struct {
+	data     []byte
+	received time.Duration
 }
 
 func startSnapshotWriter(s Store, id string, log *slog.Logger) *snapshotWriter {
 	w := &snapshotWriter{store: s, id: id, log: log, next: time.Now().Add(snapshotInterval),
-		queue: make(chan []byte, 1), done: make(chan struct{})}
+		queue: make(chan takenSnapshot, 1), done: make(chan struct{})}
 	go w.run()
 	return w
 }
@@ -136,7 +142,7 @@ func (w *snapshotWriter) run() {
 	defer close(w.done)
 	for snapshot := range w.queue {
 		ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
-		err := w.store.PutSnapshot(ctx, w.id, snapshot)
+		err := w.store.PutSnapshot(ctx, w.id, snapshot.data, snapshot.received)
 		cancel()
 		if failed := w.failed.Swap(err != nil); err != nil && !failed {
 			w.log.Warn("the snapshot of a stream could not be stored; it is retried", "error", err)
@@ -155,7 +161,7 @@ func (w *snapshotWriter) due(labels int) bool {
 
 // put takes a snapshot, unless it equals the one before and no write has failed. It
 // never waits: it replaces a snapshot that has not been written yet.
-func (w *snapshotWriter) put(snapshot []byte) {
+func (w *snapshotWriter) put(snapshot []byte, received time.Duration) {
 	sum := crc32.ChecksumIEEE(snapshot)
 	if sum == w.sum && !w.failed.Load() {
 		return
@@ -163,7 +169,7 @@ func (w *snapshotWriter) put(snapshot []byte) {
 	w.sum = sum
 	for {
 		select {
-		case w.queue <- snapshot:
+		case w.queue <- takenSnapshot{snapshot, received}:
 			return
 		default:
 		}

@@ -166,12 +166,12 @@ func TestSnapshotWriter(t *testing.T) {
 		m, gate := newMemory(), make(chan struct{})
 		w := startSnapshotWriter(gated{m, gate}, testID, discard)
 		for _, text := range []string{"first", "first", "second", "third"} {
-			w.put([]byte(text))
+			w.put([]byte(text), 0)
 			synctest.Wait()
 		}
 		close(gate)
 		synctest.Wait()
-		w.put([]byte("third"))
+		w.put([]byte("third"), 0)
 		w.finish()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -193,8 +193,8 @@ func TestFailedSnapshotIsRepeated(t *testing.T) {
 		c.endOfStream()
 		c.end()
 		s.running.Wait()
-		if _, err := s.Snapshot(t.Context(), testID); err != nil {
-			t.Error(err)
+		if _, err := s.Snapshot(t.Context(), testID); err != nil || s.snapshotAt != protocol.ChunkDuration {
+			t.Error(err, s.snapshotAt)
 		}
 	})
 }
@@ -205,9 +205,9 @@ type gated struct {
 	gate chan struct{}
 }
 
-func (g gated) PutSnapshot(ctx context.Context, id string, snapshot []byte) error {
+func (g gated) PutSnapshot(ctx context.Context, id string, snapshot []byte, received time.Duration) error {
 	<-g.gate
-	return g.Store.PutSnapshot(ctx, id, slices.Clone(snapshot))
+	return g.Store.PutSnapshot(ctx, id, slices.Clone(snapshot), received)
 }
 
 // A stream that another one resumes ends, and its last snapshot is stored.

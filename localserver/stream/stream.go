@@ -44,7 +44,7 @@ type Store interface {
 	Since(ctx context.Context, stream string, after uint64) (messages [][]byte, last uint64, err error)
 	PublishProgress(stream string, p store.Progress) error
 	SubscribeProgress(stream string, f func(store.Progress)) (stop func(), err error)
-	PutSnapshot(ctx context.Context, stream string, snapshot []byte) error
+	PutSnapshot(ctx context.Context, stream string, snapshot []byte, received time.Duration) error
 }
 
 // Config is what a stream needs of its server.
