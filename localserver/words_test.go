@@ -124,6 +124,9 @@ func TestStoredWords(t *testing.T) {
 		if len(got.events) != want || slices.Contains(got.events, text) != strings.Contains(query, "true") || got.text != "done" {
 			t.Errorf("%s: %q, %s", query, got.events, got.text)
 		}
+		if state := got.states[len(got.states)-1]; state.Timestamp != 2.7 { // the end of the last turn
+			t.Errorf("%s: %v", query, got.states)
+		}
 	}
 	if got := early.rest(&seen{}); len(got.events) != 9 || got.events[8] != text {
 		t.Errorf("from the beginning: %q", got.events)

@@ -227,8 +227,11 @@ func (w *Watcher) forward(ctx context.Context, status string) (complete bool, en
 		}
 		for _, raw := range messages {
 			w.stored++
-			if !w.config.Words && isText(raw) {
-				continue
+			if e, err := protocol.ParseEvent(raw); err == nil { // a text has no timestamp
+				w.received = max(w.received, time.Duration(e.Timestamp*float64(time.Second)))
+				if !w.config.Words && e.Type == protocol.TypeText {
+					continue
+				}
 			}
 			if w.seen >= w.config.From {
 				if end := w.send(ctx, raw); end != nil {
@@ -238,9 +241,6 @@ func (w *Watcher) forward(ctx context.Context, status string) (complete bool, en
 			w.seen++
 		}
 		w.entry = entry
-		if e, err := protocol.ParseEvent(messages[len(messages)-1]); err == nil {
-			w.received = max(w.received, time.Duration(e.Timestamp*float64(time.Second)))
-		}
 	}
 	w.failing = false
 	if progress != nil && w.stored >= progress.Stored {
@@ -261,12 +261,6 @@ func (w *Watcher) retried(what string, err error) {
 		w.log.Warn(what, "error", err)
 	}
 	w.failing = true
-}
-
-// isText reports whether a message says what was said in a turn.
-func isText(raw []byte) bool {
-	e, err := protocol.ParseEvent(raw)
-	return err == nil && e.Type == protocol.TypeText
 }
 
 // send queues a message and waits for room as long as the client reads. An end that
