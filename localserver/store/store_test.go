@@ -90,6 +90,25 @@ func TestStreamStatus(t *testing.T) {
 	})
 }
 
+// A stream is not completed before it has started, also if a clock was set back, or
+// another node's clock is behind.
+func TestCompletedAfterStarted(t *testing.T) {
+	s := open(t, "")
+	ctx := context.Background()
+	if err := s.Create(ctx, record("s1"), "secret"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Begin(ctx, "s1", "secret", Claim{"n1", "x"}, noon); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Finish(ctx, "s1", Done, noon.Add(-time.Minute), "over"); err != nil {
+		t.Fatal(err)
+	}
+	if rec, err := s.Get(ctx, "s1"); err != nil || !rec.Completed.Equal(noon) {
+		t.Errorf("%+v %v", rec, err)
+	}
+}
+
 func TestExpiredStreamCannotBegin(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()

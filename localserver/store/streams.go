@@ -177,6 +177,9 @@ func (s *Store) Finish(ctx context.Context, id string, outcome Status, at time.T
 		if rec.Status.Over() || !outcome.Over() {
 			return false, ErrConflict
 		}
+		if rec.Started != nil && at.Before(*rec.Started) { // a clock was set, or is another node's
+			at = *rec.Started
+		}
 		rec.Status, rec.Completed, rec.Cause, rec.Enrolment = outcome, &at, cause, nil
 		return true, nil
 	}))
