@@ -238,5 +238,8 @@ func jobFilter(q url.Values) (limit int, status, cursor string, invalid *protoco
 	if cursor = strings.ToLower(q.Get("cursor")); cursor != "" && !store.IsID(cursor) {
 		return 0, "", "", protocol.Invalid("cursor", "must be the nextCursor of an earlier response")
 	}
+	if !isBool(q.Get("progress")) {
+		return 0, "", "", protocol.Invalid("progress", "must be true or false")
+	}
 	return limit, status, cursor, nil
 }

@@ -351,7 +351,7 @@ func TestListJobs(t *testing.T) {
 	if page := list("?status=succeeded"); page.Items == nil || len(page.Items) != 0 {
 		t.Errorf("succeeded jobs: %+v", page)
 	}
-	for _, query := range []string{"?limit=0", "?limit=x", "?status=done", "?cursor=x"} {
+	for _, query := range []string{"?limit=0", "?limit=x", "?status=done", "?cursor=x", "?progress=1"} {
 		if res := h.do("GET", "/v2/jobs"+query, testKey, nil); res.StatusCode != 400 {
 			t.Errorf("%s: %d", query, res.StatusCode)
 		}

@@ -80,8 +80,11 @@ func watchQuery(query url.Values) (from int, words bool, invalid *protocol.Valid
 			return 0, false, protocol.Invalid("from", "must be a whole number, 0 or more: how many messages are there already")
 		}
 	}
-	if text := query.Get("words"); text != "" && text != "false" && text != "true" {
+	if !isBool(query.Get("words")) {
 		return 0, false, protocol.Invalid("words", "must be true or false")
 	}
 	return from, query.Get("words") == "true", nil
 }
+
+// isBool reports whether the parameter of an address is true, false or not given.
+func isBool(text string) bool { return text == "" || text == "false" || text == "true" }
