@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -117,8 +118,13 @@ func Reason(err error) error {
 	for errors.As(err, &connection) {
 		err = connection.Err
 	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errEndedEarly
+	}
 	return err
 }
+
+var errEndedEarly = errors.New("the connection ended before the response was complete")
 
 // dial connects to a host. The address is checked when it is known, directly
 // before the connection.

@@ -187,9 +187,10 @@ func nameServer(t *testing.T, ip [4]byte) *net.Resolver {
 func TestReason(t *testing.T) {
 	resolver := &net.DNSError{Err: "no such host", Name: "example.com", Server: "10.255.255.53:53"}
 	for want, err := range map[string]error{
-		"example.com: no such host": &url.Error{Op: "Post", URL: "https://example.com/?token=secret", Err: &net.OpError{Op: "dial", Net: "tcp", Err: resolver}},
-		"connection refused":        &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}, Err: errors.New("connection refused")},
-		"else":                      errors.New("else"),
+		"example.com: no such host":                             &url.Error{Op: "Post", URL: "https://example.com/?token=secret", Err: &net.OpError{Op: "dial", Net: "tcp", Err: resolver}},
+		"connection refused":                                    &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}, Err: errors.New("connection refused")},
+		"the connection ended before the response was complete": &url.Error{Op: "Get", URL: "https://example.com", Err: io.EOF},
+		"else": errors.New("else"),
 	} {
 		if got := Reason(err).Error(); got != want {
 			t.Errorf("%v is shown as %q, want %q", err, got, want)
