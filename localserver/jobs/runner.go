@@ -113,15 +113,16 @@ func Start(o Options) *Runner {
 	r := &Runner{Options: o, active: map[string]context.CancelCauseFunc{},
 		orders: map[store.Queue]*accountOrder{store.RunQueue: {}, store.HookQueue: {}}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	var noJobs, noHooks atomic.Bool // logged by one of the workers
 	for range o.Workers {
 		r.workers.Go(func() {
-			r.serve(store.RunQueue, "no jobs can be taken; it is retried", "a job could not be run", r.take)
+			r.serve(store.RunQueue, &noJobs, "no jobs can be taken; it is retried", "a job could not be run", r.take)
 		})
 	}
 	if o.Workers > 0 {
 		for range hookWorkers {
 			r.workers.Go(func() {
-				r.serve(store.HookQueue, "no webhooks can be called; it is retried", "a webhook could not be called", r.deliver)
+				r.serve(store.HookQueue, &noHooks, "no webhooks can be called; it is retried", "a webhook could not be called", r.deliver)
 			})
 		}
 	}
@@ -139,23 +140,21 @@ func (r *Runner) Close() {
 }
 
 // serve handles one delivery of a queue after the other. It logs none when the queue
-// does not respond, and panicked when handle panics.
-func (r *Runner) serve(q store.Queue, none, panicked string, handle func(*store.Delivery)) {
-	failing := false
+// does not respond, of all workers of the queue once, and panicked when handle panics.
+func (r *Runner) serve(q store.Queue, failing *atomic.Bool, none, panicked string, handle func(*store.Delivery)) {
 	for r.ctx.Err() == nil {
 		d, err := r.Store.Next(r.ctx, q)
 		if err == nil {
-			failing = false
+			failing.Store(false)
 			d = r.fair(q, d)
 			if err := recovered.Guard(func() error { handle(d); return nil }); err != nil {
 				r.Logger.Error(panicked, "job", d.Job.ID, "error", err)
 			}
 			continue
 		}
-		if !failing && r.ctx.Err() == nil {
+		if r.ctx.Err() == nil && !failing.Swap(true) {
 			r.Logger.Warn(none, "error", err)
 		}
-		failing = true
 		_ = protocol.Sleep(r.ctx, retryPause)
 	}
 }

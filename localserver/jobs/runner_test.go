@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -458,6 +459,34 @@ func TestRecordThatCannotBeReadYet(t *testing.T) {
 		if a, err := r.claim(d); err != nil || a.job.Status != store.JobRunning {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+// silent is a store whose queues do not respond.
+type silent struct {
+	*store.Store
+	calls atomic.Int32
+}
+
+func (s *silent) Next(_ context.Context, q store.Queue) (*store.Delivery, error) {
+	if q == store.RunQueue {
+		s.calls.Add(1)
+	}
+	return nil, errors.New("no response")
+}
+
+// TestQueueThatDoesNotRespond: it is logged once, not once for each worker.
+func TestQueueThatDoesNotRespond(t *testing.T) {
+	t.Parallel()
+	const workers = 4
+	s, log := &silent{Store: openStore(t)}, &bytes.Buffer{}
+	r := runner(t, s, "me", workers, log)
+	for deadline := time.Now().Add(patience); s.calls.Load() <= workers && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	r.Close()
+	if got := strings.Count(log.String(), "no jobs can be taken"); got != 1 {
+		t.Errorf("logged %d times: %s", got, log)
 	}
 }
 
