@@ -44,9 +44,17 @@ var errorRules = []Rule{
 	{Name: "errors/not-found", Expected: "an address that does not exist gets 404, an ApiError", Section: "Errors", Chosen: true, check: func(p *prober) string {
 		return p.expectError(http.StatusNotFound, get("/v1/nothing"), get("/v1/"), get("/v2/test"))
 	}},
-	{Name: "errors/method", Expected: "a method that an address does not have gets 405, an ApiError", Section: "Errors", Chosen: true, check: func(p *prober) string {
-		return p.expectError(http.StatusMethodNotAllowed, request{method: "DELETE", path: "/v1/test"}, request{method: "PUT", path: "/v1/live", body: "{}"},
-			post("/v1/live/"+unknownID, "{}"), get("/v1/media/output"))
+	{Name: "errors/method", Expected: "a method that an address does not have gets 405, an ApiError, with Allow", Section: "Errors", Chosen: true, check: func(p *prober) string {
+		for _, a := range []request{
+			{method: "DELETE", path: "/v1/test"}, {method: "PUT", path: "/v1/live", body: "{}"}, post("/v1/live/"+unknownID, "{}"), get("/v1/media/output"),
+		} {
+			r := p.do(a)
+			r.expectAPIError(http.StatusMethodNotAllowed)
+			if r.header.Get("Allow") == "" {
+				differs("%s, without Allow", r)
+			}
+		}
+		return "405"
 	}},
 	{Name: "errors/too-large", Expected: "a body that is too large gets 413, an ApiError", Section: "Errors", Chosen: true, check: func(p *prober) string {
 		const size = 2 << 20

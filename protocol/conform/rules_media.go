@@ -158,7 +158,7 @@ var mediaRules = []Rule{
 		a.auth = auth
 		return p.expectError(http.StatusNotFound, a)
 	}},
-	{Name: "media/retention", Expected: "media can be read for at least 24 hours after the upload, and is deleted within 48", Section: "Retention", check: func(*prober) string {
+	{Name: "media/retention", Expected: "media can be read for at least 24 hours after the upload, and is deleted within 48", Section: "Lifetimes", check: func(*prober) string {
 		skipped("it takes two days")
 		return ""
 	}},
@@ -171,34 +171,38 @@ var resultRules = []Rule{
 		if err != nil {
 			differs("it is not RTTM: %v", err)
 		}
-		want := turnsOf(e)
-		if len(got) != len(want) {
-			differs("it has %d turns, and the events have %d", len(got), len(want))
+		turns := make([]protocol.Turn, len(got))
+		for i, g := range got {
+			turns[i] = g.Turn
 		}
-		for i, w := range want {
-			const slack = 0.0015 // three digits, twice rounded
-			if g := got[i].Turn; g.Speaker != w.Speaker || math.Abs(g.Start-w.Start) > slack || math.Abs(g.End-w.End) > slack {
-				differs("its turn %d is %s, and that of the events is %s", i+1, protocol.FormatRTTM("live", g), protocol.FormatRTTM("live", w))
-			}
-		}
-		return fmt.Sprintf("%d turns", len(got))
+		return sameTurns(turns, turnsOf(e))
 	}},
-	{Name: "results/json", Expected: "media://live/ID/turns.json contains them as JSON", Section: "Results of a stream", Chosen: true, needs: conversation, check: func(p *prober) string {
+	{Name: "results/json", Expected: "media://live/ID/turns.json contains them as a JSON list of speaker, start and end", Section: "Results of a stream", Chosen: true, needs: conversation, check: func(p *prober) string {
 		e, body := p.results("turns.json")
-		var list []json.RawMessage
-		if !json.Valid(body) {
-			differs("it is not JSON: %s", protocol.Clean(string(body), 100))
+		var turns []protocol.Turn
+		if json.Unmarshal(body, &turns) != nil {
+			differs("it is not a list of turns: %s", protocol.Clean(string(body), 100))
 		}
-		// The form of a turn is not specified.
-		if json.Unmarshal(body, &list) == nil && len(list) != len(turnsOf(e)) {
-			differs("it is a list of %d, and the events have %d turns", len(list), len(turnsOf(e)))
-		}
-		return fmt.Sprintf("%d bytes of JSON", len(body))
+		return sameTurns(turns, turnsOf(e))
 	}},
 	{Name: "results/not-yet", Expected: "before a stream is done it has no results: 404, an ApiError", Section: "Results of a stream", Chosen: true, check: func(p *prober) string {
 		ids, _ := p.created()
 		return p.expectError(http.StatusNotFound, media("output", "media://live/"+ids[1]+"/turns.rttm"))
 	}},
+}
+
+// sameTurns compares the turns of a file with those of the events.
+func sameTurns(got, want []protocol.Turn) string {
+	if len(got) != len(want) {
+		differs("it has %d turns, and the events have %d", len(got), len(want))
+	}
+	for i, w := range want {
+		const slack = 0.0015 // three digits, twice rounded
+		if g := got[i]; g.Speaker != w.Speaker || math.Abs(g.Start-w.Start) > slack || math.Abs(g.End-w.End) > slack {
+			differs("its turn %d is %s, and that of the events is %s", i+1, protocol.FormatRTTM("live", g), protocol.FormatRTTM("live", w))
+		}
+	}
+	return fmt.Sprintf("%d turns", len(got))
 }
 
 // object is an object of the service, with what happened to it.
