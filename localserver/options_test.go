@@ -1,7 +1,9 @@
 package localserver
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"strings"
 	"testing"
 )
@@ -14,5 +16,22 @@ func TestPublicAddressShowsNoSecret(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", address, err)
 		}
+	}
+}
+
+// With a public address, the log says which port was picked.
+func TestListeningAddressIsLogged(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	s, err := Start(context.Background(), Options{Addr: "127.0.0.1:0", APIKeys: []string{"k"}, PublicURL: "https://hubbub.example",
+		Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "address="+s.Addr().String()) {
+		t.Error(log.String())
 	}
 }
