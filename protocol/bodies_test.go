@@ -64,6 +64,24 @@ func TestValidateInput(t *testing.T) {
 	}
 }
 
+// What is shown of the input of a stream never has a voiceprint, also if a field is
+// there twice.
+func TestShownInputHasNoVoiceprint(t *testing.T) {
+	const people = `"voiceprints":[{"label":"Sam","voiceprint":"secret"}]`
+	for input, people := range map[string]int{
+		`{` + people + `,"note":"kept"}`:                                         1,
+		`{` + people + `,"voiceprints":null,"note":"kept"}`:                      0,
+		`{"voiceprints":null,` + people + `,"note":"kept"}`:                      1,
+		`{` + people + `,"note":"kept",` + people + `}`:                          1,
+		`{"voiceprints":[{"voiceprint":"secret"}],"note":"kept",` + people + `}`: 1,
+	} {
+		e, shown, bad := ParseEnrolment([]byte(input))
+		if bad != nil || len(e.Voiceprints) != people || strings.Contains(string(shown), "secret") || !strings.Contains(string(shown), "kept") {
+			t.Errorf("%s: %v, shown as %s", input, bad, shown)
+		}
+	}
+}
+
 func TestMediaLocation(t *testing.T) {
 	media := func(key string) string { return `{"url":"media://` + key + `"}` }
 	for _, in := range []string{media("a"), media("live/0-9_A.rttm"), media(strings.Repeat("x", 255-len("media://"))), `{"url":"media://a","more":1}`} {

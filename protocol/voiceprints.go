@@ -51,8 +51,11 @@ func ParseEnrolment(input json.RawMessage) (e Enrolment, shown json.RawMessage, 
 			return e, nil, Invalid("matching", "%v", err)
 		}
 	}
-	raw := fields["voiceprints"]
+	raw, named := fields["voiceprints"]
 	if !given(raw) {
+		if named { // of fields of one name the last counts, and an earlier one may have voiceprints
+			input, _ = json.Marshal(fields)
+		}
 		return e, input, nil
 	}
 	var list []struct {
