@@ -56,6 +56,9 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	case used:
 		refuse(w, r, http.StatusForbidden, addressUsed)
 		return
+	case r.Header.Get("Content-Range") != "": // stored, it would be taken for the whole object
+		respond(w, http.StatusBadRequest, protocol.Invalid("", "is a part of an object; upload all of it"))
+		return
 	}
 	var over *store.QuotaError
 	info, err := s.receive(ctx, g, permit, r.ContentLength, body)
