@@ -108,7 +108,6 @@ func TestMicrophoneThatIsReplaced(t *testing.T) {
 	m := testModel(s, 80, 24)
 	devices := &fakeMicrophones{list: []display.Microphone{{Input: "parec:0", Name: "Headset", Used: true}, {Input: "parec:1", Name: "Desk"}}}
 	m.o.Microphones = devices
-	m.bindings, m.byKey = nil, [screens]map[string]*binding{}
 	m.bindKeys()
 	answerTo(m, press(m, "i"))
 	devices.list = []display.Microphone{{Input: "parec:0", Name: "Headset"}, {Input: "parec:1", Name: "Desk", Used: true}}
