@@ -54,7 +54,10 @@ func (a *App) Main() int {
 	// Writing to a closed pipe returns an error instead of ending the program.
 	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup, for a program that outlives its terminal
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	defer signal.Stop(signals)
 	done := make(chan struct{})
 	defer close(done)

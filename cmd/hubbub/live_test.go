@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -92,6 +93,20 @@ func TestInterrupt(t *testing.T) {
 	ends := strings.Count(p.output(), protocol.TypeSpeakerEnd)
 	if starts == 0 || starts != ends {
 		t.Errorf("%d starts and %d ends were printed", starts, ends)
+	}
+}
+
+// TestHangupIgnored: a program that nohup started outlives its terminal.
+func TestHangupIgnored(t *testing.T) {
+	t.Parallel()
+	p := startProgram(t, "sh", nil, "-c", `trap '' HUP; exec "$@"`, "sh",
+		testProgram(t), "live", "--input", talkFile(t, 6), "--output", "events")
+	p.line(`speaker_start`)
+	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.exit(); code != exitOK {
+		t.Errorf("exit code %d, want %d", code, exitOK)
 	}
 }
 
