@@ -200,7 +200,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	if cmd.HasSubCommands() {
 		fix := fmt.Sprintf("Run '%s --help' for the commands.", cmd.CommandPath())
 		cmd.SuggestionsMinimumDistance = 2
-		if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		if similar := cmd.SuggestionsFor(args[0]); args[0] != "" && len(similar) > 0 {
 			fix = fmt.Sprintf("Did you mean %s? %s", strings.Join(similar, " or "), fix)
 		}
 		return usage.Error(fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath()), fix)
@@ -211,10 +211,11 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	)
 }
 
-// exactArgs requires one argument for each name.
+// exactArgs requires one argument for each name. An empty one, as of an unset variable of a shell,
+// is none.
 func exactArgs(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == len(names) {
+		if len(args) == len(names) && !slices.Contains(args, "") {
 			return nil
 		}
 		return usage.Error(

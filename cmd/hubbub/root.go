@@ -21,8 +21,9 @@ It reads audio from the microphone or a file, streams it to a speaker
 diarization service, and displays the turns of each speaker while people talk.
 The default service is built in and runs on this machine. 'hubbub' alone is
 'hubbub live'.`
-	// cobra itself detects unknown commands and suggests others.
-	root.Args = nil
+	// cobra itself detects unknown commands and suggests others, but not an empty one, as of
+	// an unset variable of a shell.
+	root.Args, root.PreRunE = nil, noArgs
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	root.SuggestionsMinimumDistance = 1

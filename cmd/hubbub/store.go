@@ -51,9 +51,6 @@ file is verified before it gets its name. Only its owner can read it: it contain
 the secrets of the server.`,
 		Args: exactArgs("FILE"),
 	}, storeFolder, func(ctx context.Context, data string, args []string) error {
-		if args[0] == "" {
-			return usage.Error("hubbub store backup needs FILE", "Give the name of a new file.")
-		}
 		size, err := backUp(ctx, data, args[0])
 		if err != nil {
 			return err
