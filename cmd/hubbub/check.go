@@ -74,7 +74,7 @@ with --strict also if a stage has a notice.`,
 	flags.Var(&f.seconds, "seconds", "seconds of audio to send, `N` from 1 to 60")
 	flags.Var(&f.limit, "timeout", "timeout of each network operation, a `TIME` such as 10s")
 	addOutput(cmd, &f.format)
-	flags.StringVar(&f.report, "report", "", "also write a report to `FILE`, for a support ticket; it contains no keys or tokens")
+	flags.Var((*nonEmpty)(&f.report), "report", "also write a report to `FILE`, for a support ticket; it contains no keys or tokens")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 1 also if a stage has a notice")
 	flags.BoolVar(&f.ready, "ready", false, "only ask a service whether it is ready, without a key or a stream: for health checks of containers")
 	_ = cmd.MarkFlagFilename("report", "txt")

@@ -78,7 +78,7 @@ keys or tokens. The exit code is 1 if a rule differs.`,
 	flags.BoolVar(&f.options.Many, "rate", false, "also test the rate limit of another machine, with a hundred requests")
 	flags.BoolVar(&f.list, "list", false, "list the rules and exit")
 	addOutput(cmd, &f.format)
-	flags.StringVar(&f.report, "report", "", "also write the table to `FILE`; it contains no keys or tokens")
+	flags.Var((*nonEmpty)(&f.report), "report", "also write the table to `FILE`; it contains no keys or tokens")
 	_ = cmd.MarkFlagFilename("report", "txt")
 	return cmd
 }

@@ -89,7 +89,7 @@ the files that are finished.`,
 	flags.BoolVar(&f.exclusive, "exclusive", false, "only the most likely speaker where several talk at once")
 	f.voicesFlags.add(flags)
 	f.wordsFlags.add(flags, "add what is said, from your `RECOGNISER`: "+recogniserHelp)
-	flags.StringVar(&f.out, "out", "", "write one file for each input into the folder `DIR`")
+	flags.Var((*nonEmpty)(&f.out), "out", "write one file for each input into the folder `DIR`")
 	flags.BoolVar(&f.force, "force", false, "replace existing files")
 	_ = cmd.MarkFlagDirname("out")
 	return cmd

@@ -64,17 +64,17 @@ func (d *durationFlag) Set(s string) error {
 	return nil
 }
 
-// folder is a flag that takes the name of a folder. An empty one, as of an unset variable of a
-// shell, is an error: what was to be stored there would be lost.
-type folder string
+// nonEmpty is a flag that takes a name. An empty one, as of an unset variable of a shell, is an
+// error: the program would do something else, such as store nothing.
+type nonEmpty string
 
-func (f *folder) String() string { return string(*f) }
-func (f *folder) Type() string   { return "string" }
-func (f *folder) Set(name string) error {
+func (n *nonEmpty) String() string { return string(*n) }
+func (n *nonEmpty) Type() string   { return "string" }
+func (n *nonEmpty) Set(name string) error {
 	if name == "" {
-		return errors.New("must name a folder")
+		return errors.New("must not be empty")
 	}
-	*f = folder(name)
+	*n = nonEmpty(name)
 	return nil
 }
 
@@ -158,7 +158,7 @@ func addOutput(cmd *cobra.Command, output *choice) {
 
 // onData adds --data, the data folder of a server, and runs do with it if check does not reject it.
 func onData(cmd *cobra.Command, check func(data string) error, do func(ctx context.Context, data string, args []string) error) *cobra.Command {
-	var data folder
+	var data nonEmpty
 	cmd.Flags().Var(&data, "data", "data `DIR` of the server (its --data)")
 	_ = cmd.MarkFlagDirname("data")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -81,7 +81,7 @@ and no audio leaves the machine unless --words names a recogniser elsewhere.`,
 	f.pace.add(cmd, "pace", "", "`PACE`: realtime, or fast: a file as fast as the built-in engine can process it")
 	flags.Var(&f.reconnect, "reconnect", "longest `TIME` to try to reconnect a lost stream, 0 = never; 15s by default without a full-screen display")
 	f.engineFlags.add(flags)
-	flags.Var((*folder)(&f.record), "record", "record the session into `DIR`: audio.wav, events.ndjson, turns.rttm, and the files that replay needs")
+	flags.Var((*nonEmpty)(&f.record), "record", "record the session into `DIR`: audio.wav, events.ndjson, turns.rttm, and the files that replay needs")
 	f.voicesFlags.add(flags)
 	flags.BoolVar(&f.sendVoices, "send-voices", false, "with --voices and --server: send the voiceprints to the remote service")
 	f.wordsFlags.add(flags, "show what is said, from your `RECOGNISER`: "+recogniserHelp+", or service: the words of the remote service")
@@ -129,6 +129,9 @@ func (f *liveFlags) complete(cmd *cobra.Command) (err error) {
 		return err
 	}
 	f.rooms = f.input.second != "" || cmd.Flags().Changed("max-speakers")
+	if f.input.first == "" && cmd.Flags().Changed("input") {
+		return usage.Error("--input is empty", "Name a source, or leave it out for the default.")
+	}
 	if f.server != "" && f.fast() {
 		return usage.Error("--pace fast works with the built-in server only: a service refuses audio that is ahead of real time",
 			"Leave out --pace, or choose the built-in server with --server \"\".")

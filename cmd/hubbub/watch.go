@@ -58,7 +58,7 @@ an error.`,
 	flags.SortFlags = false
 	f.serviceFlags.addRemote(cmd)
 	flags.Var(&f.reconnect, "reconnect", "longest `TIME` to try to reconnect, or to wait for a sender that resumes, 0 = never; 15s by default without a full-screen display")
-	flags.Var((*folder)(&f.record), "record", "record the events and turns, without audio, into `DIR`")
+	flags.Var((*nonEmpty)(&f.record), "record", "record the events and turns, without audio, into `DIR`")
 	flags.BoolVar(&f.words, "words", false, "display what is said, if the sender has asked the service for it")
 	f.displayFlags.add(cmd)
 	_ = cmd.MarkFlagDirname("record")
