@@ -139,7 +139,11 @@ func (o Options) Validate() error {
 		addrs = append(addrs, o.MetricsAddr)
 	}
 	for _, addr := range addrs {
-		if _, _, err := net.SplitHostPort(addr); err != nil {
+		_, port, err := net.SplitHostPort(addr)
+		if err == nil {
+			_, err = net.LookupPort("tcp", port)
+		}
+		if err != nil {
 			return hint.Errorf("Give one such as 127.0.0.1:8580; port 0 picks a free one.", "listen address %q is not HOST:PORT", addr)
 		}
 	}
@@ -210,7 +214,7 @@ func checkPublicURL(s string) error {
 		return nil
 	}
 	u, err := url.Parse(s)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") ||
+	if err != nil || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https") || !protocol.ValidPort(u) ||
 		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return hint.Errorf("Give one such as https://hubbub.example.org, without a user name, query or fragment.",
 			"public address %s cannot be used by clients", protocol.ShownAddress(s))

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -21,4 +22,10 @@ func ShownAddress(raw string) string {
 		return HiddenAddress
 	}
 	return raw
+}
+
+// ValidPort reports whether an address has a port from 1 to 65535, or none.
+func ValidPort(u *url.URL) bool {
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	return u.Port() == "" || err == nil && n > 0
 }

@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -210,7 +209,7 @@ func ParseAddress(raw string) (*url.URL, error) {
 		return nil, hint.Errorf("Remove them and give the API key with --api-key or HUBBUB_API_KEY.", "the address of the service contains a user name or password")
 	case u.Hostname() == "":
 		return nil, hint.Errorf(fix, "the address of the service has no host name: %s", shown)
-	case u.Port() != "" && !validPort(u.Port()):
+	case !protocol.ValidPort(u):
 		return nil, hint.Errorf(fix, "the address of the service has no port from 1 to 65535: %s", shown)
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return nil, hint.Errorf(fix, "the address of the service may not have a part after ? or #")
@@ -221,11 +220,6 @@ func ParseAddress(raw string) (*url.URL, error) {
 		return nil, hint.Errorf("Remove /v1 from its end; hubbub adds it.", "the address of the service ends in /v1")
 	}
 	return u, nil
-}
-
-func validPort(port string) bool {
-	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && n > 0
 }
 
 // parseKey checks that the key can be sent in a header. Its errors do not show

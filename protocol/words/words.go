@@ -55,7 +55,7 @@ const maxText = 64 << 10
 func New(spec, model, key string) (Recogniser, error) {
 	if scheme, _, ok := strings.Cut(spec, "://"); ok && !strings.ContainsAny(scheme, " \t'\"") {
 		u, err := url.Parse(spec)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || !protocol.ValidPort(u) {
 			return nil, &Error{what: fmt.Sprintf("%s is not the address of a recogniser", protocol.ShownAddress(spec)), hint: "Give http://HOST:PORT, or the command of a process."}
 		}
 		if u.Path == "" || u.Path == "/" {

@@ -60,6 +60,7 @@ func TestSpecifications(t *testing.T) {
 		"whisper --to http://host": "the recogniser whisper cannot be run",
 		"/nowhere/whisper -m x":    "cannot be run: stat",
 		"ftp://host":               "is not the address",
+		"http://host:99999":        "is not the address",
 		"http:///v1":               "is not the address",
 		"no-such-program-for-asr":  "cannot be run",
 	} {
