@@ -68,14 +68,27 @@ scored from its first to its last turn.`,
 	return cmd
 }
 
-// readTurns reads an RTTM file.
-func readTurns(path string) ([]evaluation.Turn, error) {
+// openFile opens a file to read; the hint says which one is expected.
+func openFile(path, expected string) (*os.File, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("no such file: %s", path)
 	}
 	if err != nil {
-		return nil, hint.Add(err, "Give two RTTM files: the reference, then the hypothesis.")
+		return nil, hint.Add(err, expected)
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		f.Close()
+		return nil, hint.Errorf(expected, "%s is a folder", path)
+	}
+	return f, nil
+}
+
+// readTurns reads an RTTM file.
+func readTurns(path string) ([]evaluation.Turn, error) {
+	f, err := openFile(path, "Give two RTTM files: the reference, then the hypothesis.")
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
 	turns, err := protocol.ReadRTTM(f)
@@ -94,9 +107,9 @@ func readRegions(path string) ([]evaluation.Region, error) {
 	if path == "" {
 		return nil, nil
 	}
-	f, err := os.Open(path)
+	f, err := openFile(path, "Give a UEM file after --uem, or leave it out.")
 	if err != nil {
-		return nil, hint.Add(err, "Give a UEM file after --uem, or leave it out.")
+		return nil, err
 	}
 	defer f.Close()
 	regions, err := protocol.ReadUEM(f)

@@ -140,8 +140,8 @@ func (a *App) importVoices(store voices.Store, args []string) error {
 		name = "standard input"
 	} else {
 		var err error
-		if file, err = os.Open(path); err != nil {
-			return hint.Add(err, "Name a file that `hubbub voices export` has written.")
+		if file, err = openFile(path, "Name a file that `hubbub voices export` has written."); err != nil {
+			return err
 		}
 		defer file.Close()
 	}
