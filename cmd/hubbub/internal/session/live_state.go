@@ -88,7 +88,13 @@ func (l *Live) notices() []string {
 	if n := l.Recorder.Dropped(); n > 0 {
 		out = append(out, display.Count(n, "chunk")+" missing in the recording: the disk was too slow")
 	}
-	return slices.Concat(out, faultNotices(l.timeline.Snapshot().Counts), l.Transcriber.notices(), l.record.notices())
+	timeline := l.timeline.Snapshot()
+	l.mu.Lock()
+	if l.conn == display.Closed && len(timeline.Lanes) == 0 && !l.Source.Kind.Live() {
+		out = append(out, "no speech was found")
+	}
+	l.mu.Unlock()
+	return slices.Concat(out, faultNotices(timeline.Counts), l.Transcriber.notices(), l.record.notices())
 }
 
 // noticeableGap is the shortest gap that is reported, in seconds.
