@@ -359,6 +359,9 @@ func (f *voicesFlags) add(flags *pflag.FlagSet) {
 // which a notice names.
 func (a *App) currentVoices() (current []voices.Voice, err error) {
 	_, list, err := storedVoices()
+	if err == nil && len(list) == 0 {
+		a.notice("nobody is recognised: no voiceprints are stored\nAdd one with `hubbub voices add NAME --input FILE`.")
+	}
 	for _, v := range list {
 		if v.Outdated() {
 			a.notice("the voiceprint of %s is of another engine version and is not used\nLearn it again with `hubbub voices add`.", v.Name)
