@@ -54,7 +54,7 @@ func newJob(a *App, name, short string, do func(*client.Client, context.Context,
 		Use:   name + " ID",
 		Short: short,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
+			if len(args) == 1 && args[0] != "" {
 				return nil
 			}
 			return usage.Error("hubbub jobs "+name+" needs the ID of a job", "'hubbub jobs' lists them.")
