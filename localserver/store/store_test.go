@@ -98,7 +98,7 @@ func TestCompletedAfterStarted(t *testing.T) {
 	if err := s.Create(ctx, record("s1"), "secret"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Begin(ctx, "s1", "secret", Claim{"n1", "x"}, noon); err != nil {
+	if err := s.Begin(ctx, "s1", "secret", Claim{"n1", "x"}, noon); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Finish(ctx, "s1", Done, noon.Add(-time.Minute), "over"); err != nil {
