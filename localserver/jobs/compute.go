@@ -209,7 +209,10 @@ func turns(result *offline.Result, list []offline.Turn, confidence bool) []proto
 // diarization is the output of a diarization.
 func diarization(result *offline.Result, request protocol.JobRequest) protocol.Diarization {
 	out := protocol.Diarization{Turns: turns(result, result.Turns, request.TurnLevelConfidence)}
-	if want := max(request.NumSpeakers, request.MinSpeakers); result.Speakers < want {
+	switch want := max(request.NumSpeakers, request.MinSpeakers); {
+	case result.Speakers < want && result.Speakers == 0:
+		warn(&out, "No speech was found.")
+	case result.Speakers < want:
 		warn(&out, "Only %d of %d speakers could be told apart.", result.Speakers, want)
 	}
 	if request.Exclusive {
