@@ -37,6 +37,9 @@ type App struct {
 	Stderr io.Writer
 
 	interrupted atomic.Bool
+	// waiting says that the command waits for what may never come, such as an answer, and
+	// has nothing to finish: the first interrupt is handled as the second one.
+	waiting atomic.Bool
 	// second handles the second interrupt; nil ends the program.
 	second atomic.Pointer[func() bool]
 }
@@ -46,7 +49,7 @@ type App struct {
 //
 // The first interrupt ends the input: what was captured is still decided and
 // written. The second one ends the program at once, unless the command handles it
-// (onSecondInterrupt).
+// (onSecondInterrupt); while the command waits, the first one does.
 func (a *App) Main() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -68,7 +71,7 @@ func (a *App) Main() int {
 				return
 			case <-signals:
 			}
-			if handle := a.second.Load(); first {
+			if handle := a.second.Load(); first && !a.waiting.Load() {
 				a.interrupted.Store(true)
 				cancel()
 			} else if handle == nil || !(*handle)() {

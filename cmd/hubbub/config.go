@@ -176,9 +176,14 @@ const maxKey = 8 << 10
 
 // readKey reads one line: on a terminal after a prompt and without echo.
 func (a *App) readKey(server string) (string, error) {
+	a.waiting.Store(true)
+	defer a.waiting.Store(false)
 	var raw []byte
 	var err error
 	if session.IsTerminal(a.Stdin) {
+		if state, err := term.GetState(int(a.Stdin.Fd())); err == nil {
+			a.onSecondInterrupt(func() bool { _ = term.Restore(int(a.Stdin.Fd()), state); return false })
+		}
 		fmt.Fprintf(a.Stderr, "API key for %s (it is not shown): ", server)
 		raw, err = term.ReadPassword(int(a.Stdin.Fd()))
 		fmt.Fprintln(a.Stderr)

@@ -67,6 +67,8 @@ func (a *App) mayReplace(paths []string, place string) error {
 	if !session.IsTerminal(a.Stdin) || !session.IsTerminal(a.Stderr) {
 		return refused
 	}
+	a.waiting.Store(true)
+	defer a.waiting.Store(false)
 	fmt.Fprintf(a.Stderr, "%s. Overwrite? [y/N] ", what)
 	answer, _ := bufio.NewReader(a.Stdin).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(answer)) {

@@ -316,3 +316,27 @@ func TestStdoutClosed(t *testing.T) {
 		t.Errorf("exit code %d, standard error %q", code, &stderr)
 	}
 }
+
+// TestInterruptWhileWaiting: a program that waits for what may never come, and has
+// nothing to finish, ends with the first interrupt.
+func TestInterruptWhileWaiting(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := exec.Command("mkfifo", pipe).Run(); err != nil {
+		t.Skip("no named pipes here: ", err)
+	}
+	for _, args := range [][]string{{"score", pipe, pipe}, {"voices", "import", pipe}} {
+		p := start(t, args...)
+		w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns when the program opens it, too
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		if code := p.exit(); code != exitInterrupted {
+			t.Errorf("%v: exit code %d, want %d", args, code, exitInterrupted)
+		}
+		w.Close()
+	}
+}

@@ -78,10 +78,10 @@ func TestExportAsks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, c := range []struct{ answer, code, want string }{{"n", "1", "mine"}, {"", "1", "mine"}, {"y", "0", "start,end"}} {
+	for _, c := range []struct{ answer, code, want string }{{"n Enter", "1", "mine"}, {"Enter", "1", "mine"}, {"C-c", "130", "mine"}, {"y Enter", "0", "start,end"}} {
 		x := inTerminal(t, 120, 20, "export", dir, "--format", "csv")
 		x.shows(`turns.csv exists. Overwrite\? \[y/N\]`)
-		x.keys(c.answer, "Enter")
+		x.keys(strings.Fields(c.answer)...)
 		if code := x.exitCode(); code != c.code {
 			t.Errorf("answer %q: exit code %s, want %s", c.answer, code, c.code)
 		}

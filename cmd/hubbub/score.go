@@ -30,6 +30,7 @@ scored from its first to its last turn.`,
   hubbub score --collar 0.25 --skip-overlap --uem all.uem truth.rttm mine.rttm`,
 		Args: exactArgs("REF.rttm", "HYP.rttm"),
 		RunE: func(_ *cobra.Command, args []string) error {
+			a.waiting.Store(true)
 			ref, err := readTurns(args[0])
 			if err != nil {
 				return err

@@ -134,6 +134,7 @@ func onStore(do func(store voices.Store, args []string) error) func(*cobra.Comma
 }
 
 func (a *App) importVoices(store voices.Store, args []string) error {
+	a.waiting.Store(true)
 	path := args[0]
 	file, name := a.Stdin, path
 	if path == "-" {
@@ -146,6 +147,7 @@ func (a *App) importVoices(store voices.Store, args []string) error {
 		defer file.Close()
 	}
 	list, err := voices.ReadExport(file, name)
+	a.waiting.Store(false)
 	if err != nil {
 		return err
 	}
