@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hubbub/cmd/hubbub/internal/usage"
+	"hubbub/protocol/hint"
 )
 
 // newRoot is the tree of commands. `hubbub` alone is `hubbub live`.
@@ -102,29 +104,29 @@ func plainDescriptions(cmd *cobra.Command) {
 // name, or the command of this name.
 func flagError(cmd *cobra.Command, err error) error {
 	msg := usage.PlainReason(err.Error())
-	hint := seeFlags(cmd)
+	fix := cmp.Or(hint.Of(err), seeFlags(cmd))
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
 		var flags []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
 		if c, _, err := cmd.Find([]string{name}); err == nil && c != cmd { // as in hubbub --version
-			hint = fmt.Sprintf("Did you mean '%s'? %s", c.CommandPath(), hint)
+			fix = fmt.Sprintf("Did you mean '%s'? %s", c.CommandPath(), fix)
 		} else if meant := usage.Nearest(name, flags); meant != "" {
-			hint = fmt.Sprintf("Did you mean --%s? %s", meant, hint)
+			fix = fmt.Sprintf("Did you mean --%s? %s", meant, fix)
 		}
 	}
-	return usage.Error(msg, hint)
+	return usage.Error(msg, fix)
 }
 
 // oneLine makes wrong usage of an error of cobra, whose later lines are
 // suggestions.
 func oneLine(err error) error {
 	first, rest, _ := strings.Cut(err.Error(), "\n")
-	hint := "Run 'hubbub --help' for the commands."
+	fix := "Run 'hubbub --help' for the commands."
 	if words := strings.Fields(rest); len(words) > 0 {
 		// cobra writes: "Did you mean this?", then one suggestion per line.
 		if i := strings.Index(rest, "?"); i >= 0 {
-			hint = "Did you mean " + strings.Join(strings.Fields(rest[i+1:]), " or ") + "? " + hint
+			fix = "Did you mean " + strings.Join(strings.Fields(rest[i+1:]), " or ") + "? " + fix
 		}
 	}
-	return usage.Error(first, hint)
+	return usage.Error(first, fix)
 }
