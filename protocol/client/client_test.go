@@ -149,7 +149,7 @@ func TestErrorKeepsItsParts(t *testing.T) {
 		!slices.Equal(e.Fields, []protocol.ValidationError{{Field: "f", Message: "g"}}) {
 		t.Errorf("%+v", e)
 	}
-	if !strings.Contains(e.Hint(), "2m0s") {
+	if e.Hint() != "Too many requests or concurrent streams; wait 2m0s and try again." {
 		t.Error(e.Hint())
 	}
 }

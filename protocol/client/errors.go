@@ -73,10 +73,11 @@ func (e *ResponseError) Hint() string {
 	case s == http.StatusConflict:
 		return "Its state has changed meanwhile; look at it again."
 	case s == http.StatusTooManyRequests:
+		wait := "a minute"
 		if e.RetryAfter > 0 {
-			return fmt.Sprintf("Too many requests; wait %s and try again.", e.RetryAfter.Round(time.Second))
+			wait = e.RetryAfter.Round(time.Second).String()
 		}
-		return "Too many requests or concurrent streams; wait a minute and try again."
+		return fmt.Sprintf("Too many requests or concurrent streams; wait %s and try again.", wait)
 	case s == http.StatusServiceUnavailable && e.RetryAfter > 0:
 		return fmt.Sprintf("The service is not ready; try again in %s.", e.RetryAfter.Round(time.Second))
 	case s == http.StatusNetworkAuthenticationRequired:
