@@ -175,7 +175,7 @@ func renameVoice(store voices.Store, args []string) error {
 
 func checkName(name string) error {
 	if err := protocol.CheckVoiceprintLabel(name); err != nil {
-		return usage.Error(fmt.Sprintf("the name %q cannot be used: it %v", protocol.Clean(name, 100), err), "Choose another name.")
+		return usage.Error(fmt.Sprintf("the name %.100q cannot be used: it %v", name, err), "Choose another name.")
 	}
 	return nil
 }
