@@ -151,6 +151,9 @@ func (a *App) importVoices(store voices.Store, args []string) error {
 	if err != nil {
 		return err
 	}
+	if list = a.withoutOutdated(list); len(list) == 0 {
+		return hint.Add(fmt.Errorf("%s has no voiceprint of this engine version", name), "Make them again from speech with `hubbub voices add`, and export them again.")
+	}
 	return a.storeVoices(store, list)
 }
 
@@ -357,13 +360,17 @@ func (f *voicesFlags) add(flags *pflag.FlagSet) {
 	flags.Var(&f.threshold, "voices-threshold", "confidence in `PERCENT` that --voices needs for a name: a higher one gives fewer wrong names and more missing ones")
 }
 
-// currentVoices are the stored people without those whose voiceprints are outdated,
-// which a notice names.
-func (a *App) currentVoices() (current []voices.Voice, err error) {
+// currentVoices are the stored people without those whose voiceprints are outdated.
+func (a *App) currentVoices() ([]voices.Voice, error) {
 	_, list, err := storedVoices()
 	if err == nil && len(list) == 0 {
 		a.notice("nobody is recognised: no voiceprints are stored\nAdd one with `hubbub voices add NAME --input FILE`.")
 	}
+	return a.withoutOutdated(list), err
+}
+
+// withoutOutdated leaves out outdated voiceprints, which a notice names.
+func (a *App) withoutOutdated(list []voices.Voice) (current []voices.Voice) {
 	for _, v := range list {
 		if v.Outdated() {
 			a.notice("the voiceprint of %s is of another engine version and is not used\nLearn it again with `hubbub voices add`.", v.Name)
@@ -371,5 +378,5 @@ func (a *App) currentVoices() (current []voices.Voice, err error) {
 		}
 		current = append(current, v)
 	}
-	return current, err
+	return current
 }

@@ -56,8 +56,8 @@ func ReadExport(file io.Reader, name string) (list []Voice, err error) {
 		return nil, hint.Add(fmt.Errorf("%s has no voiceprints: %w", name, err), "Name a file that `hubbub voices export` has written.")
 	}
 	for _, v := range list {
-		if v.Check() == nil && v.Outdated() {
-			return nil, hint.Add(fmt.Errorf("the voiceprint of %s was made by another engine version", v.Name), "Make it again from speech with `hubbub voices add`, and export it again.")
+		if err := v.Check(); err != nil {
+			return nil, err
 		}
 	}
 	return list, nil
