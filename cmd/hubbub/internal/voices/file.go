@@ -1,6 +1,7 @@
 package voices
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ func ReadExport(file io.Reader, name string) (list []Voice, err error) {
 	}
 	for _, v := range list {
 		if err := v.Check(); err != nil {
-			return nil, err
+			return nil, hint.Add(err, cmp.Or(hint.Of(err), "Make it again from speech with `hubbub voices add`, and export it again."))
 		}
 	}
 	return list, nil

@@ -60,7 +60,7 @@ func (v Voice) Check() error {
 	}
 	_, err := voiceprint.Parse(v.Voiceprint)
 	if err != nil && !errors.Is(err, voiceprint.ErrOutdated) {
-		return hint.Add(fmt.Errorf("the voiceprint of %s cannot be used: %w", v.Name, err), "Make it again from speech with `hubbub voices add`.")
+		return fmt.Errorf("the voiceprint of %s cannot be used: %w", v.Name, err)
 	}
 	return nil
 }

@@ -158,17 +158,23 @@ func TestChangesWaitForEachOther(t *testing.T) {
 	}
 }
 
-// TestNewerVoice: the hint does not say to delete it.
-func TestNewerVoice(t *testing.T) {
-	store, _ := filled(t, "Anna")
-	raw, err := os.ReadFile(store.path("Anna"))
-	if err == nil {
-		err = os.WriteFile(store.path("Anna"), bytes.Replace(raw, []byte(`"version": 1`), []byte(`"version": 2`), 1), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.List(); err == nil || hint.Of(err) != "Use a newer hubbub." {
-		t.Errorf("%v; %s", err, hint.Of(err))
+// TestUnusableVoice: the hint says to delete a damaged voice, because none can be added while it is
+// there, and not one of a newer program.
+func TestUnusableVoice(t *testing.T) {
+	for _, c := range []struct{ from, to, hint string }{
+		{`"version": 1`, `"version": 2`, "Use a newer hubbub."},
+		{`"voiceprint": "`, `"voiceprint": "x`, "Delete the file, or restore it."},
+	} {
+		store, _ := filled(t, "Anna")
+		raw, err := os.ReadFile(store.path("Anna"))
+		if err == nil {
+			err = os.WriteFile(store.path("Anna"), bytes.Replace(raw, []byte(c.from), []byte(c.to), 1), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.List(); err == nil || hint.Of(err) != c.hint {
+			t.Errorf("%s: %v; %s", c.to, err, hint.Of(err))
+		}
 	}
 }
