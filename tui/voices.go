@@ -25,14 +25,16 @@ func (m *model) offerToRemember(label string) {
 	}
 }
 
-// named is the speaker of a label, and whether the user has given a name.
+// named is the speaker of a label under the name that the user has given, if there is one.
 func (m *model) named(label string) (p display.Speaker, named bool) {
 	s := m.session()
 	i := s.Index(label)
 	if i < 0 {
 		return p, false
 	}
-	return s.Speakers[i], s.Annotations.Name(label) != s.Annotations.Root(label)
+	p = s.Speakers[i]
+	p.Name = s.Annotations.Name(label) // without the number that tells it from another one of the name
+	return p, p.Name != s.Annotations.Root(label)
 }
 
 // askRemember asks whether to remember the voice of a named speaker.

@@ -122,6 +122,9 @@ func TestNoOfferForRecognised(t *testing.T) {
 	s.Timeline.Lanes = append([]protocol.Lane(nil), s.Timeline.Lanes...)
 	s.Timeline.Lanes[0].Match = "Sam"
 	m.later(s)
+	nameLane(m, "2", "Sam") // Sam (2) on the screen, beside the recognised one
+	screenHas(t, m, "remember the voice of Sam,")
+	press(m, "u")
 	nameLane(m, "1", "Sam") // over the recognised name
 	screenHasNot(t, m, "remember the voice of")
 	press(m, "1", "r", "backspace", "enter")
