@@ -114,7 +114,7 @@ func TestTurnOfAnotherSpeaker(t *testing.T) {
 func TestEmpty(t *testing.T) {
 	d := New(Info{}, nil, protocol.Annotations{})
 	for f, want := range map[Format]string{
-		RTTM: `^$`, CSV: `^start,end,duration,speaker,label,bookmark\r\n$`, Audacity: `^$`, WebVTT: `^WEBVTT live\n$`,
+		RTTM: `^$`, CSV: `^start,end,duration,speaker,label,bookmark,text\r\n$`, Audacity: `^$`, WebVTT: `^WEBVTT live\n$`,
 		JSON: `"turns": \[\]`, HTML: `Nobody spoke`,
 	} {
 		if got := written(t, f, d); !regexp.MustCompile(want).MatchString(got) {

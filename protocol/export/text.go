@@ -60,19 +60,19 @@ func writeJSON(w *bufio.Writer, d *Document) error {
 }
 
 // writeCSV writes a row for each turn and bookmark, in order of time. The column
-// bookmark is empty in the rows of turns.
+// bookmark is empty in the rows of turns, and text, what was said, in those of bookmarks.
 func writeCSV(w io.Writer, d *Document) error {
 	c := csv.NewWriter(w)
 	c.UseCRLF = true // RFC 4180
-	rows := [][]string{{"start", "end", "duration", "speaker", "label", "bookmark"}}
+	rows := [][]string{{"start", "end", "duration", "speaker", "label", "bookmark", "text"}}
 	for _, m := range d.inTime() {
 		if m.bookmark != nil {
 			at := seconds(m.bookmark.At)
-			rows = append(rows, []string{at, at, seconds(0), "", "", cell(cmp.Or(m.bookmark.Note, "bookmark"))})
+			rows = append(rows, []string{at, at, seconds(0), "", "", cell(cmp.Or(m.bookmark.Note, "bookmark")), ""})
 			continue
 		}
 		s := d.Speakers[m.turn.Speaker]
-		rows = append(rows, []string{seconds(m.turn.Start), seconds(m.turn.End), seconds(m.turn.End - m.turn.Start), cell(s.Name), cell(s.Label), ""})
+		rows = append(rows, []string{seconds(m.turn.Start), seconds(m.turn.End), seconds(m.turn.End - m.turn.Start), cell(s.Name), cell(s.Label), "", cell(m.turn.Text)})
 	}
 	return c.WriteAll(rows)
 }
