@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net/url"
-	"strconv"
 	"strings"
 )
 
@@ -206,10 +205,8 @@ func checkWeb(address string) error {
 		return fmt.Errorf("must be an http or https address")
 	case u.User != nil:
 		return fmt.Errorf("must not contain credentials")
-	case u.Port() != "":
-		if _, err := strconv.ParseUint(u.Port(), 10, 16); err != nil {
-			return fmt.Errorf("must have a port of at most 65535")
-		}
+	case !ValidPort(u):
+		return fmt.Errorf("must have a port from 1 to 65535")
 	}
 	return nil
 }

@@ -62,6 +62,7 @@ func TestSpecifications(t *testing.T) {
 		"ftp://host":               "is not the address",
 		"http://host:99999":        "is not the address",
 		"http:///v1":               "is not the address",
+		"http://127.0.0.1:70000":   "is not the address",
 		"no-such-program-for-asr":  "cannot be run",
 	} {
 		if _, err := New(spec, "", ""); err == nil || !strings.Contains(err.Error(), want) {
