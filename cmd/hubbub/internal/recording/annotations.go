@@ -1,6 +1,8 @@
 package recording
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,8 +24,9 @@ type AnnotationsSaver struct {
 	done   chan struct{}
 
 	// Of the goroutine, then of Close.
-	saved int64 // revision that is in this recording; the store also counts what is in an export
-	err   error // of the newest attempt
+	file  []byte // the content that it last read or wrote; nil = there was no file
+	saved int64  // revision that is in this recording; the store also counts what is in an export
+	err   error  // of the newest attempt
 }
 
 // SaveAnnotations starts to save the annotations of store in the folder dir, of a
@@ -32,7 +35,8 @@ func SaveAnnotations(dir string, store *protocol.AnnotationsStore, from float64)
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &AnnotationsSaver{path: filepath.Join(dir, NotesFile), store: store, from: from, cancel: cancel, done: make(chan struct{})}
 	store.SavedBy(s.holds)
-	if annotations, revision := store.Load(); annotations.Empty() || exists(s.path) {
+	s.file, _ = os.ReadFile(s.path)
+	if annotations, revision := store.Load(); annotations.Empty() || s.file != nil {
 		s.saved = revision
 	} else {
 		s.save() // names from the settings
@@ -61,8 +65,12 @@ func (s *AnnotationsSaver) save() {
 	annotations, revision := s.store.Load()
 	own, whole := annotations.Since(s.from)
 	raw, err := json.MarshalIndent(own, "", "  ")
+	raw = append(raw, '\n')
+	if now, _ := os.ReadFile(s.path); err == nil && !bytes.Equal(now, s.file) {
+		err = hint.Add(fmt.Errorf("another program has changed %s meanwhile", s.path), "Give them again when no other hubbub shows the recording.")
+	}
 	if err == nil {
-		err = atomicfile.WriteFile(s.path, append(raw, '\n'), 0o666)
+		err = atomicfile.WriteFile(s.path, raw, 0o666)
 	}
 	if err == nil && whole {
 		s.store.MarkSaved(revision)
@@ -71,7 +79,7 @@ func (s *AnnotationsSaver) save() {
 		s.store.SavedBy(nil)
 		return
 	}
-	s.saved = revision
+	s.saved, s.file = revision, raw
 	s.store.SavedBy(s.holds)
 }
 
@@ -86,7 +94,8 @@ func (s *AnnotationsSaver) Close() error {
 	if s.err == nil {
 		return nil
 	}
-	return hint.Add(fmt.Errorf("names and bookmarks were not saved: %w", s.err), "See whether the folder may be written to and the disk has room.")
+	return hint.Add(fmt.Errorf("names and bookmarks were not saved: %w", s.err),
+		cmp.Or(hint.Of(s.err), "See whether the folder may be written to and the disk has room."))
 }
 
 func exists(path string) bool {

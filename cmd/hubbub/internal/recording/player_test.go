@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // tape is a recording without audio: two turns, one of which never ends.
@@ -196,6 +198,30 @@ func TestPlayerSteps(t *testing.T) {
 	p.Seek(8)
 	if e, n := count(); e != 0 || n != 0 {
 		t.Errorf("%d events and %d turns were skipped, but returned", e, n)
+	}
+}
+
+// TestSaveAnnotationsOfTwo: of two programs that show a recording, one does not undo what the other has saved.
+func TestSaveAnnotationsOfTwo(t *testing.T) {
+	dir := t.TempDir()
+	name := func(store *protocol.AnnotationsStore, label, name string) {
+		t.Helper()
+		if err := store.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(label, name) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, two := protocol.NewAnnotationsStore(protocol.Annotations{}), protocol.NewAnnotationsStore(protocol.Annotations{})
+	first, second := SaveAnnotations(dir, one, 0), SaveAnnotations(dir, two, 0)
+	name(one, "SPEAKER_00", "Anna")
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name(two, "SPEAKER_01", "Ben")
+	if err := second.Close(); err == nil || !strings.Contains(err.Error(), "another program has changed") || hint.Of(err) == "" || !two.Unsaved() {
+		t.Errorf("%v; %s", err, hint.Of(err))
+	}
+	if raw, err := os.ReadFile(filepath.Join(dir, NotesFile)); err != nil || !strings.Contains(string(raw), "Anna") || strings.Contains(string(raw), "Ben") {
+		t.Errorf("%s, %v", raw, err)
 	}
 }
 
