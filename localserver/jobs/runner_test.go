@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -420,120 +419,5 @@ func TestPanic(t *testing.T) {
 	}
 	if j := over(t, s, "a", submit(t, s, newJob("a", "gone"))); !strings.Contains(j.Error, "Nothing is stored") {
 		t.Errorf("%+v", j)
-	}
-}
-
-// pending is a store in which a record can be read some time after others of its key
-// are refused, as in a cluster.
-type pending struct {
-	*store.Store
-	reads int // that find nothing yet
-}
-
-func (p *pending) Job(ctx context.Context, account, id string, now time.Time) (store.Job, uint64, error) {
-	if p.reads > 0 {
-		p.reads--
-		return store.Job{}, 0, store.ErrNotFound
-	}
-	return p.Store.Job(ctx, account, id, now)
-}
-
-// TestRecordThatCannotBeReadYet: a job that is taken while its record is written runs,
-// and one whose time is over does not.
-func TestRecordThatCannotBeReadYet(t *testing.T) {
-	t.Parallel()
-	s := &pending{Store: openStore(t)}
-	r := runner(t, s, "me", 0, nil)
-	old := newJob("a", "x")
-	old.Created = time.Now().Add(-store.JobTTL)
-	for _, j := range []store.Job{newJob("a", "x"), old} {
-		submit(t, s, j)
-		d, err := s.Next(t.Context(), store.RunQueue)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.reads = 2
-		if _, err := r.claim(d); errors.Is(err, errOver) != (j.Created == old.Created) || err == nil {
-			t.Errorf("%v", err)
-		}
-		if a, err := r.claim(d); err != nil || a.job.Status != store.JobRunning {
-			t.Errorf("%v", err)
-		}
-	}
-}
-
-// silent is a store whose queues do not respond.
-type silent struct {
-	*store.Store
-	calls atomic.Int32
-}
-
-func (s *silent) Next(_ context.Context, q store.Queue) (*store.Delivery, error) {
-	if q == store.RunQueue {
-		s.calls.Add(1)
-	}
-	return nil, errors.New("no response")
-}
-
-// TestQueueThatDoesNotRespond: it is logged once, not once for each worker.
-func TestQueueThatDoesNotRespond(t *testing.T) {
-	t.Parallel()
-	const workers = 4
-	s, log := &silent{Store: openStore(t)}, &bytes.Buffer{}
-	r := runner(t, s, "me", workers, log)
-	for deadline := time.Now().Add(patience); s.calls.Load() <= workers && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
-	r.Close()
-	if got := strings.Count(log.String(), "no jobs can be taken"); got != 1 {
-		t.Errorf("logged %d times: %s", got, log)
-	}
-}
-
-// lossy is a store of which the response to one update is lost.
-type lossy struct {
-	*store.Store
-	lose bool
-}
-
-func (l *lossy) UpdateJob(ctx context.Context, j store.Job, revision uint64) (uint64, error) {
-	next, err := l.Store.UpdateJob(ctx, j, revision)
-	if l.lose {
-		l.lose = false
-		return 0, context.DeadlineExceeded
-	}
-	return next, err
-}
-
-// TestLostResponse: a claim whose renewal was written, but not confirmed, lasts, unless
-// the job was canceled.
-func TestLostResponse(t *testing.T) {
-	t.Parallel()
-	s := &lossy{Store: openStore(t)}
-	r := runner(t, s, "me", 0, nil)
-	for name, want := range map[string]store.JobStatus{"renewed": store.JobSucceeded, "canceled": store.JobCanceled} {
-		id := submit(t, s, newJob("a", "x"))
-		d, err := s.Next(t.Context(), store.RunQueue)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := r.claim(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.lose, a.job.Progress = true, 0.5
-		if err := a.write(t.Context()); err == nil {
-			t.Fatal("the response was not lost")
-		}
-		if want == store.JobCanceled {
-			cancelRecord(t, s, id)
-		}
-		a.finish(store.JobSucceeded, "output", "")
-		if j, _, err := s.Job(t.Context(), "a", id, time.Now()); err != nil || j.Status != want {
-			t.Errorf("%s: %+v (%v)", name, j, err)
-		}
-	}
-	if n, err := s.Queued(t.Context(), store.RunQueue); n != 0 || err != nil {
-		t.Errorf("%d jobs are still queued (%v)", n, err)
 	}
 }
