@@ -16,12 +16,14 @@ import (
 // float samples nor the unknown sizes of programs that write to a pipe.
 //
 // Formats: Microsoft, Multimedia Programming Interface and Data Specifications
-// 1.0 (RIFF, WAVE); WAVEFORMATEXTENSIBLE; EBU Tech 3306 (RF64).
+// 1.0 (RIFF, WAVE); WAVEFORMATEXTENSIBLE; EBU Tech 3306 (RF64); ITU-T G.711 (A-law, mu-law).
 
 // WAVE format tags.
 const (
 	tagPCM        = 1
 	tagFloat      = 3
+	tagALaw       = 6
+	tagMuLaw      = 7
 	tagExtensible = 0xFFFE
 )
 
@@ -38,11 +40,12 @@ type wavDecoder struct {
 	r        io.Reader
 	f        Format
 	float    bool
-	width    int   // bytes of one sample
-	left     int64 // bytes of audio left; -1 = until the end
-	strict   bool  // missing audio is a notice
-	raw      bool  // without a header; an incomplete frame is a notice
-	loud     bool  // a sample was beyond loudest
+	width    int                  // bytes of one sample
+	octets   func(b byte) float32 // the sample of a byte, where width is 1
+	left     int64                // bytes of audio left; -1 = until the end
+	strict   bool                 // missing audio is a notice
+	raw      bool                 // without a header; an incomplete frame is a notice
+	loud     bool                 // a sample was beyond loudest
 	notices  *Notices
 	position int64 // frames decoded
 	buf      []byte
@@ -133,7 +136,14 @@ func (d *wavDecoder) readFormat(r *counter, length int64) error {
 		}
 		tag = int(le.Uint16(b[24:]))
 	}
-	if tag != tagPCM && tag != tagFloat {
+	switch tag {
+	case tagPCM, tagFloat:
+		d.octets = func(b byte) float32 { return float32(int(b)-128) * fullScale(8) } // the only unsigned width
+	case tagALaw:
+		d.octets = fromALaw
+	case tagMuLaw:
+		d.octets = fromMuLaw
+	default:
 		return fail(ConvertHint, "the audio of this WAV file is %s, which is not supported", tagName(tag))
 	}
 	if channels == 0 || channels > MaxChannels {
@@ -149,7 +159,8 @@ func (d *wavDecoder) readFormat(r *counter, length int64) error {
 	}
 	d.width = align / channels
 	d.float = tag == tagFloat
-	if d.float && (bits != d.width*8 || bits != 32 && bits != 64) || d.width > 8 || !d.float && d.width > 4 {
+	companded := tag == tagALaw || tag == tagMuLaw
+	if d.float && (bits != d.width*8 || bits != 32 && bits != 64) || companded && d.width != 1 || d.width > 8 || !d.float && d.width > 4 {
 		return fail(ConvertHint, "WAV samples of %d bits in %d bytes are not supported", bits, d.width)
 	}
 	d.f = Format{Rate: int(rate), Channels: channels, Frames: -1}
@@ -163,10 +174,6 @@ func tagName(tag int) string {
 	switch tag {
 	case 2, 0x11:
 		return "ADPCM"
-	case 6:
-		return "A-law"
-	case 7:
-		return "mu-law"
 	case 0x50, 0x55:
 		return "MPEG"
 	}
@@ -271,9 +278,9 @@ func (d *wavDecoder) convert(dst []float32, b []byte) int {
 		for i := range dst {
 			dst[i] = float32(math.Float64frombits(le.Uint64(b[8*i:])))
 		}
-	case d.width == 1: // the only unsigned width
+	case d.width == 1:
 		for i := range dst {
-			dst[i] = float32(int(b[i])-128) * fullScale(8)
+			dst[i] = d.octets(b[i])
 		}
 	case d.width == 2:
 		for i := range dst {
@@ -289,4 +296,28 @@ func (d *wavDecoder) convert(dst []float32, b []byte) int {
 		}
 	}
 	return n
+}
+
+// fromALaw and fromMuLaw decode a sample of a telephone line: a sign, three bits of
+// exponent and four of mantissa.
+func fromALaw(b byte) float32 {
+	b ^= 0x55
+	v, exponent := int(b&0xF)<<4+8, b>>4&7
+	if exponent > 0 {
+		v = (v + 0x100) << (exponent - 1)
+	}
+	if b&0x80 == 0 {
+		v = -v
+	}
+	return float32(v) * fullScale(16)
+}
+
+func fromMuLaw(b byte) float32 {
+	b = ^b
+	const bias = 0x84
+	v := (int(b&0xF)<<3+bias)<<(b>>4&7) - bias
+	if b&0x80 != 0 {
+		v = -v
+	}
+	return float32(v) * fullScale(16)
 }

@@ -138,6 +138,32 @@ func TestWAVFormats(t *testing.T) {
 	}
 }
 
+// TestCompanded compares with values of ITU-T G.711, on the scale of 16 bits.
+func TestCompanded(t *testing.T) {
+	for _, c := range []struct {
+		tag   int
+		bytes []byte
+		want  []float32
+	}{
+		{tagALaw, []byte{0xD5, 0x55, 0xD4, 0xC5, 0x85, 0xAA, 0x2A}, []float32{8, -8, 24, 264, 4224, 32256, -32256}},
+		{tagMuLaw, []byte{0xFF, 0x7F, 0xFE, 0xEF, 0x80, 0x00}, []float32{0, 0, 8, 132, 32124, -32124}},
+	} {
+		var x []float32
+		for range 800 {
+			for _, b := range c.bytes {
+				x = append(x, float32(int(b)-128)/127)
+			}
+		}
+		b := wavShape{tag: c.tag, bits: 8, channels: 1, rate: SampleRate, dataSize: -1}.bytes(x)
+		got := mustDecode(t, fmt.Sprint("tag ", c.tag), b, false, 1000).samples
+		for i, want := range c.want {
+			if got[i] != want/32768 {
+				t.Errorf("tag %d, byte %#x: %v, want %v", c.tag, c.bytes[i], got[i]*32768, want)
+			}
+		}
+	}
+}
+
 // TestLoudFloats: samples of 16 bits that were stored as floats without a division are
 // noticed, once; sound somewhat above full scale is not.
 func TestLoudFloats(t *testing.T) {
@@ -252,7 +278,8 @@ func TestInvalidWAVHeaders(t *testing.T) {
 		"wrong frame":       {shape(func(s *wavShape) { s.align = 1 }), "inconsistent"},
 		"odd frame":         {shape(func(s *wavShape) { s.channels, s.align = 2, 5 }), "inconsistent"},
 		"float of 16 bits":  {shape(func(s *wavShape) { s.tag, s.bits, s.width = tagFloat, 16, 2; s.align = 2 })[:60], "not supported"},
-		"mu-law":            {shape(func(s *wavShape) { s.tag = 7 }), "mu-law"},
+		"mu-law of 16 bits": {shape(func(s *wavShape) { s.tag = tagMuLaw }), "not supported"},
+		"ADPCM":             {shape(func(s *wavShape) { s.tag = 2 }), "ADPCM"},
 		"big-endian":        {shape(func(s *wavShape) { s.id = "RIFX" }), "big-endian"},
 		"no audio":          {mono16.bytes(nil), "no audio"},
 		"header only":       {complete[:20], "ends"},
