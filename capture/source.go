@@ -102,8 +102,8 @@ type Spec struct {
 	// Input is "" (the default microphone, or the demo where there is none),
 	// "mic", "mic:NAME" (a substring of the device's name, or its number), a
 	// recorder such as "parec" or "parec:NAME", "speakers" or "speakers:NAME" (what
-	// the machine plays), "-" (standard input), or the path of a WAV, FLAC or MP3
-	// file.
+	// the machine plays), "demo" (the built-in conversation), "-" (standard input), or
+	// the path of a WAV, FLAC or MP3 file.
 	Input string
 	// Second, unless "", is a second device. The two are two tracks on the clock of
 	// the first, without the second's echo in the first.
@@ -126,6 +126,8 @@ func Open(ctx context.Context, s Spec) (Source, error) {
 	switch {
 	case s.Input == "":
 		return openDefault(ctx, s.Channels, openMic)
+	case s.Input == "demo":
+		return openDemo(ctx, "")
 	case system == "mic":
 		return openMic(ctx, name, s.Channels)
 	case system == "speakers":

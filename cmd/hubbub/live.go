@@ -75,7 +75,7 @@ and no audio leaves the machine unless --words names a recogniser elsewhere.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.VarP(&f.input, "input", "i", "audio `SOURCE`: mic, mic:NAME, a recorder such as parec or parec:NAME, speakers (what the machine plays), a WAV, FLAC or MP3 file, or - for standard input (default: the microphone; without one, the built-in demo). Twice, as mic and speakers: two devices, whose speakers get labels of their own")
+	flags.VarP(&f.input, "input", "i", "audio `SOURCE`: mic, mic:NAME, a recorder such as parec or parec:NAME, speakers (what the machine plays), a WAV, FLAC or MP3 file, - for standard input, or demo for the built-in conversation (default: the microphone; without one, the demo). Twice, as mic and speakers: two devices, whose speakers get labels of their own")
 	f.channels.add(cmd, "or up to N with --max-speakers N")
 	f.serviceFlags.add(cmd)
 	f.pace.add(cmd, "pace", "", "`PACE`: realtime, or fast: a file as fast as the built-in engine can process it")

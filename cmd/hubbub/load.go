@@ -61,7 +61,7 @@ server is tested.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.VarP(&f.streams, "streams", "n", "`N` concurrent streams, started within a second")
-	flags.StringVarP(&f.input, "input", "i", "", "audio `FILE` that every stream sends: WAV, FLAC or MP3, or - for standard input")
+	flags.StringVarP(&f.input, "input", "i", "", "audio `FILE` that every stream sends: WAV, FLAC or MP3, - for standard input, or demo for the built-in conversation")
 	f.serviceFlags.add(cmd)
 	flags.BoolVar(&f.yesRemote, "yes-remote", false, fmt.Sprintf("allow more than %d streams to another machine", unconfirmedStreams))
 	f.engineFlags.add(flags)
