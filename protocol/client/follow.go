@@ -79,16 +79,14 @@ func (w *Watcher) canFollow(id string) bool { return id != "" && !slices.Contain
 // begin merges the stream whose clock begins at base, in seconds of the session.
 func (w *Watcher) begin(base float64) {
 	w.base = base
-	decided := base // audio that was lost lies before it
-	if base < w.received {
-		decided += warmUp.Seconds()
+	decided := base + warmUp.Seconds() // where the sender's cut is
+	if base >= w.received {            // audio was lost
+		decided = w.received - (assumedLatency + eventDelay).Seconds()
 	}
-	cut, events := w.merger.cutAt(0)
-	gap := protocol.Span{Start: cut, End: cut}
-	if base > w.received {
-		gap = protocol.Span{Start: protocol.Round1ms(max(cut, w.received)), End: protocol.Round1ms(base)}
-	}
-	w.deliverEvents(append(events, w.merger.nextStream(max(cut, decided), true)...))
+	cut, events := w.merger.cutAt(decided)
+	from := protocol.Round1ms(max(cut, w.received))
+	gap := protocol.Span{Start: from, End: max(from, protocol.Round1ms(base))}
+	w.deliverEvents(append(events, w.merger.nextStream(max(cut, base), true)...))
 	w.deliver(Update{Change: &ConnectionChange{Gap: gap, Resumed: true}})
 }
 

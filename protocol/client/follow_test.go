@@ -107,6 +107,23 @@ func TestWatcherFollowsAcrossGap(t *testing.T) {
 	}
 }
 
+// A turn that a lost stream has left open ends where that stream had decided, as it does for
+// the sender: not with the newest event.
+func TestWatcherEndsOpenTurns(t *testing.T) {
+	for received, want := range map[float64][]string{
+		7.5: {"start A 1", "state 7.5", "lost", "end A 5", "continues true {7.5 7.5}", "start B 6", "end B 7"},
+		4:   {"start A 1", "state 4", "lost", "end A 1.5", "continues true {4 4}", "start B 6", "end B 7"},
+		3:   {"start A 1", "state 3", "lost", "end A 1.001", "continues true {3 4}", "start B 6", "end B 7"},
+	} {
+		c := resumedService(t, func(int) string { return `,"resumedBy":"second"` },
+			closes(websocket.CloseNormalClosure, "error: connection lost", event("start", 1, "A"), state(received)),
+			closes(websocket.CloseNormalClosure, "done", event("start", 2, "B"), event("end", 3, "B")))
+		if got, _ := watchAll(t, c, time.Minute); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("got  %v\nwant %v", got, want)
+		}
+	}
+}
+
 // A service that knows of no resumption, a stream that nobody resumes, a sender that
 // takes too long, and a stream that resumes itself: the watcher ends as the stream
 // did.
