@@ -132,7 +132,7 @@ func (c *Client) OpenResilient(ctx context.Context, o ResilientOptions) (*Resili
 	}
 	r := &ResilientStream{
 		session: c.newSession(live.Words, o.Limit, "Turns up to there and the recording are kept; --reconnect sets how long reconnecting is tried."),
-		o:       o, buffer: newSendBuffer(o.Live), endSent: make(chan struct{}), id: live.ID, stream: s,
+		o:       o, buffer: newSendBuffer(o.Live, o.Ending), endSent: make(chan struct{}), id: live.ID, stream: s,
 	}
 	r.reconnect.ending = o.Ending
 	go r.manage(s)
@@ -228,13 +228,6 @@ func (r *ResilientStream) manage(s *Stream) {
 		close(r.over)
 		close(r.updates)
 	}()
-	go func() {
-		select {
-		case <-r.o.Ending:
-			r.buffer.admit()
-		case <-r.ctx.Done():
-		}
-	}()
 	for {
 		var sender sync.WaitGroup
 		sender.Go(func() {
@@ -269,7 +262,7 @@ func (r *ResilientStream) resume(lost *Stream, info CloseInfo) (next *Stream, er
 	r.deliverEvents(ends)
 	r.deliver(Update{Change: &ConnectionChange{Lost: info.Err}})
 	// A source that paused for too long is not worth a stream until it goes on.
-	if info.Reason == Policy && !r.buffer.waitForAudio(r.ctx, r.o.Ending) {
+	if info.Reason == Policy && !r.buffer.waitForAudio(r.ctx) {
 		return nil, info.Err
 	}
 	var resumed bool

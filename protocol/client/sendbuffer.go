@@ -33,24 +33,24 @@ type bufferedChunk struct {
 // chunks that were sent and may have to be retransmitted, then those that wait
 // to be sent.
 type sendBuffer struct {
-	live bool // the source cannot wait: the oldest waiting chunk is dropped
+	live   bool            // the source cannot wait: the oldest waiting chunk is dropped
+	ending <-chan struct{} // see ResilientOptions
 
-	mu        sync.Mutex
-	chunks    []bufferedChunk // in order of seq
-	next      int             // index of the first that waits
-	reached   int64           // follows the newest chunk that any stream was sent
-	begun     time.Time       // when chunk 0 would have been sent; zero before the first
-	ended     bool
-	admitting bool
-	dropped   int64 // chunks that no stream was sent
-	gaps      []protocol.Span
+	mu      sync.Mutex
+	chunks  []bufferedChunk // in order of seq
+	next    int             // index of the first that waits
+	reached int64           // follows the newest chunk that any stream was sent
+	begun   time.Time       // when chunk 0 would have been sent; zero before the first
+	ended   bool
+	dropped int64 // chunks that no stream was sent
+	gaps    []protocol.Span
 
 	added   chan struct{} // a chunk waits, or the end
 	removed chan struct{} // a chunk no longer waits
 }
 
-func newSendBuffer(live bool) *sendBuffer {
-	return &sendBuffer{live: live, added: make(chan struct{}, 1), removed: make(chan struct{}, 1)}
+func newSendBuffer(live bool, ending <-chan struct{}) *sendBuffer {
+	return &sendBuffer{live: live, ending: ending, added: make(chan struct{}, 1), removed: make(chan struct{}, 1)}
 }
 
 // notify sets a flag in the form of a channel with a buffer of one.
@@ -62,15 +62,16 @@ func notify(c chan struct{}) {
 }
 
 // put adds a chunk. Without room, a live buffer drops the oldest chunk that
-// waits; another one blocks until there is room, or ctx or over ends.
+// waits; another one blocks until there is room, or ctx or over ends. A session that
+// ends takes what is left.
 func (b *sendBuffer) put(ctx context.Context, c bufferedChunk, over <-chan struct{}) error {
-	for {
+	for ending := false; ; {
 		b.mu.Lock()
 		switch waiting := len(b.chunks) - b.next; {
 		case b.live && waiting >= liveBuffer:
 			b.drop(b.next, b.next+1)
 			fallthrough
-		case b.live, b.admitting, waiting < waitingBuffer:
+		case b.live, ending, waiting < waitingBuffer:
 			b.chunks = append(b.chunks, c)
 			b.mu.Unlock()
 			notify(b.added)
@@ -79,6 +80,8 @@ func (b *sendBuffer) put(ctx context.Context, c bufferedChunk, over <-chan struc
 		b.mu.Unlock()
 		select {
 		case <-b.removed:
+		case <-b.ending:
+			ending = true
 		case <-over:
 			return ErrStreamOver
 		case <-ctx.Done():
@@ -125,24 +128,16 @@ func (b *sendBuffer) end() {
 	notify(b.added)
 }
 
-// admit ends the waiting for room: a session that ends takes what is left.
-func (b *sendBuffer) admit() {
-	b.mu.Lock()
-	b.admitting = true
-	b.mu.Unlock()
-	notify(b.removed)
-}
-
-// waitForAudio blocks until a chunk waits or no more will come, or ending is
-// closed. It returns false when ctx ended first.
-func (b *sendBuffer) waitForAudio(ctx context.Context, ending <-chan struct{}) bool {
+// waitForAudio blocks until a chunk waits or no more will come, or the session
+// ends. It returns false when ctx ended first.
+func (b *sendBuffer) waitForAudio(ctx context.Context) bool {
 	for {
 		if n, ended := b.waiting(); n > 0 || ended {
 			return true
 		}
 		select {
 		case <-b.added:
-		case <-ending:
+		case <-b.ending:
 			return true
 		case <-ctx.Done():
 			return false

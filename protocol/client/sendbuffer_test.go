@@ -12,7 +12,7 @@ import (
 // TestLiveBufferDropsTheOldest fills the buffer of a source that cannot wait:
 // put never waits, and what is dropped is counted and marked as a gap.
 func TestLiveBufferDropsTheOldest(t *testing.T) {
-	b := newSendBuffer(true)
+	b := newSendBuffer(true, nil)
 	const dropped = 100
 	for seq := range int64(liveBuffer + dropped) {
 		if err := b.put(context.Background(), bufferedChunk{seq: seq}, nil); err != nil {
@@ -31,9 +31,10 @@ func TestLiveBufferDropsTheOldest(t *testing.T) {
 }
 
 // TestWaitingBufferIsFull: a source that can wait is held up while 5 s of audio
-// wait, and goes on when a chunk is taken.
+// wait, and goes on when a chunk is taken, or the session ends.
 func TestWaitingBufferIsFull(t *testing.T) {
-	b := newSendBuffer(false)
+	ending := make(chan struct{})
+	b := newSendBuffer(false, ending)
 	for seq := range int64(waitingBuffer) {
 		if err := b.put(context.Background(), bufferedChunk{seq: seq}, nil); err != nil {
 			t.Fatal(err)
@@ -45,17 +46,19 @@ func TestWaitingBufferIsFull(t *testing.T) {
 		t.Fatal("put did not wait for room")
 	}
 	put := make(chan error, 1)
-	go func() { put <- b.put(context.Background(), bufferedChunk{seq: waitingBuffer}, nil) }()
-	b.take()
-	if err := <-put; err != nil || b.dropped != 0 {
-		t.Errorf("%v, %d dropped", err, b.dropped)
+	for seq, room := range []func(){func() { b.take() }, func() { close(ending) }} {
+		go func() { put <- b.put(t.Context(), bufferedChunk{seq: waitingBuffer + int64(seq)}, nil) }()
+		room()
+		if err := <-put; err != nil || b.dropped != 0 {
+			t.Errorf("%v, %d dropped", err, b.dropped)
+		}
 	}
 }
 
 // TestForgetLeavesWhatIsBeingSent: an event may be of a later time than all audio, which
 // drops nothing.
 func TestForgetLeavesWhatIsBeingSent(t *testing.T) {
-	b := newSendBuffer(false)
+	b := newSendBuffer(false, nil)
 	for seq := range int64(3) {
 		if err := b.put(context.Background(), bufferedChunk{seq: seq}, nil); err != nil {
 			t.Fatal(err)
