@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -92,7 +91,6 @@ type Stream struct {
 	writeToken chan struct{} // holds a token during a write
 	frame      []byte        // owned by the holder of the token
 
-	rtt    atomic.Int64
 	tracer *streamTracer // nil = not traced
 
 	mu sync.Mutex // for all below
@@ -101,10 +99,11 @@ type Stream struct {
 	sent        int64 // chunks
 	times       sentTimes
 	nextSeq     int64
-	pings       []ping    // unanswered, at most maxPings
-	lastPing    uint64    // number of the newest
-	progress    time.Time // when the service last acknowledged audio; zero before
-	realStart   time.Time // when chunk 0 would have been sent; zero before the first
+	pings       []ping        // unanswered, at most maxPings
+	lastPing    uint64        // number of the newest
+	rtt         time.Duration // newest round-trip time; 0 before the first
+	progress    time.Time     // when the service last acknowledged audio; zero before
+	realStart   time.Time     // when chunk 0 would have been sent; zero before the first
 	lastMessage time.Time
 	decided     float64       // newest time of an event, on the service's clock
 	stalled     time.Duration // time spent waiting for the receiver of Events since endSent or failedAt
@@ -321,7 +320,7 @@ func (s *Stream) Stats() StreamStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := StreamStats{
-		ChunksSent: s.sent, RTT: time.Duration(s.rtt.Load()),
+		ChunksSent: s.sent, RTT: s.rtt,
 		Behind: time.Duration(s.sent-s.acked) * protocol.ChunkDuration,
 	}
 	if s.sent > 0 {

@@ -15,6 +15,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/recovered"
+	"hubbub/protocol/trace"
 )
 
 // read is the reader goroutine.
@@ -150,7 +151,7 @@ func (s *Stream) undecided() time.Duration {
 // before the next. It responds to a ping when it has read the audio before it, so a
 // slow service is silent for about as long again. s.mu is held.
 func (s *Stream) serviceDelay(now time.Time) time.Duration {
-	behind := time.Duration(s.rtt.Load())
+	behind := s.rtt
 	if len(s.pings) > 0 {
 		behind = max(behind, now.Sub(s.pings[0].at))
 	}
@@ -170,26 +171,28 @@ func latest(a, b time.Time) time.Time {
 // pong measures the round-trip time, and acknowledges the audio before the ping.
 // gorilla calls it from within the reader.
 func (s *Stream) pong(payload string) error {
-	now := s.config.now()
+	now, took := s.config.now(), time.Duration(0)
 	if len(payload) == 8 {
-		s.acknowledge(binary.BigEndian.Uint64([]byte(payload)), now)
+		took = s.acknowledge(binary.BigEndian.Uint64([]byte(payload)), now)
 	}
-	s.tracer.ponged(payload, now)
+	s.tracer.ponged(len(payload), took, now)
 	s.armRead()
 	return nil
 }
 
-// acknowledge notes that the service has read a ping, and so everything before it.
-func (s *Stream) acknowledge(number uint64, now time.Time) {
+// acknowledge notes that the service has read a ping, and so everything before it. It
+// returns the round-trip time; 0 = not known.
+func (s *Stream) acknowledge(number uint64, now time.Time) (took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if number > s.lastPing {
-		return // not one of ours
+		return 0 // not one of ours
 	}
 	for len(s.pings) > 0 && s.pings[0].number <= number {
 		p := s.pings[0]
 		s.pings = s.pings[1:]
-		s.rtt.Store(int64(max(time.Nanosecond, now.Sub(p.at))))
+		took = max(time.Nanosecond, now.Sub(p.at))
+		s.rtt = took
 		if p.sent > s.acked {
 			s.acked, s.progress = p.sent, now
 			if s.firstAcked.IsZero() {
@@ -197,16 +200,16 @@ func (s *Stream) acknowledge(number uint64, now time.Time) {
 			}
 		}
 	}
+	return took
 }
 
-// nextPing is the number of a ping that is about to be sent. The ping is
-// remembered if audio was sent since the one before it, or that was answered, and
+// nextPing is the number of a ping that is about to be sent. The ping is remembered
 // if fewer than maxPings are unanswered: those before it are answered first.
 func (s *Stream) nextPing() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastPing++
-	if n := len(s.pings); n == 0 || n < maxPings && s.pings[n-1].sent < s.sent {
+	if len(s.pings) < maxPings {
 		s.pings = append(s.pings, ping{number: s.lastPing, at: s.config.now(), sent: s.sent})
 	}
 	return s.lastPing
@@ -357,7 +360,7 @@ func (s *Stream) ping() {
 	for {
 		number := s.nextPing()
 		payload := binary.BigEndian.AppendUint64(nil, number)
-		s.tracer.pinged(number, s.config.now()) // the pong may come before the write returns
+		s.tracer.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindPing, Size: len(payload)}) // the pong may come before the write returns
 		err := s.conn.WriteControl(websocket.PingMessage, payload, time.Now().Add(s.config.writeTimeout))
 		switch {
 		case err == nil || errors.Is(err, websocket.ErrCloseSent):

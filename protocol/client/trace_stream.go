@@ -1,7 +1,6 @@
 package client
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -13,14 +12,9 @@ import (
 	"hubbub/protocol/trace"
 )
 
-const (
-	// socketEvery is the minimum time between two queries of the socket's state:
-	// in real time, every chunk has one.
-	socketEvery = protocol.ChunkDuration / 2
-	// sentPings is how many times of pings are kept: a pong may come after the
-	// next ping.
-	sentPings = 64
-)
+// socketEvery is the minimum time between two queries of the socket's state: in real
+// time, every chunk has one.
+const socketEvery = protocol.ChunkDuration / 2
 
 // tracer is a client's trace.Tracer with the redactor in front of it. A nil one, of a
 // client without one, does nothing.
@@ -49,10 +43,9 @@ type streamTracer struct {
 	socket net.Conn
 
 	mu    sync.Mutex
-	begun time.Time            // when the newest chunk began to be sent
-	next  int64                // number of the chunk that would follow without a gap
-	asked time.Time            // when the socket was queried
-	pings [sentPings]time.Time // when the newest were sent, by their numbers
+	begun time.Time // when the newest chunk began to be sent
+	next  int64     // number of the chunk that would follow without a gap
+	asked time.Time // when the socket was queried
 }
 
 // trace begins to trace a stream that was opened, before its goroutines are
@@ -156,33 +149,15 @@ func (t *streamTracer) message(text string) {
 	t.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindMessage, Size: len(text), Type: protocol.TypeEndOfStream, Raw: json.RawMessage(text)})
 }
 
-// pinged records a ping of this side.
-func (t *streamTracer) pinged(number uint64, now time.Time) {
+// ponged records a pong and the round-trip time; 0 = not known.
+func (t *streamTracer) ponged(size int, took time.Duration, now time.Time) {
 	if t == nil {
 		return
 	}
 	t.mu.Lock()
-	t.pings[number%sentPings] = now
+	socket := t.socketNow(now)
 	t.mu.Unlock()
-	t.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindPing, Size: 8})
-}
-
-// ponged records a pong, which may answer an older ping.
-func (t *streamTracer) ponged(payload string, now time.Time) {
-	if t == nil {
-		return
-	}
-	r := trace.Record{Dir: trace.Incoming, Kind: trace.KindPong, Size: len(payload)}
-	t.mu.Lock()
-	if len(payload) == 8 {
-		at := &t.pings[binary.BigEndian.Uint64([]byte(payload))%sentPings]
-		if !at.IsZero() {
-			r.Took, *at = max(now.Sub(*at), time.Nanosecond), time.Time{}
-		}
-	}
-	r.Socket = t.socketNow(now)
-	t.mu.Unlock()
-	t.put(r)
+	t.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindPong, Size: size, Took: took, Socket: socket})
 }
 
 // ended records how the stream ended.
