@@ -15,8 +15,8 @@ import (
 )
 
 // A Stream has three parties:
-//   - Writers are the callers of Send and EndOfStream, one at a time (the token
-//     in writeToken), each write bounded by writeTimeout.
+//   - The sender is the caller of Send and EndOfStream: one goroutine at a time.
+//     Each write is bounded by writeTimeout.
 //   - The reader is a goroutine. It alone reads, delivers events, decides why
 //     the stream ended and closes the channel of events.
 //   - The pinger is a goroutine that sends pings until the reader has ended.
@@ -73,8 +73,9 @@ type StreamStats struct {
 	Behind time.Duration
 }
 
-// Stream is an open stream. Its methods may be called from any goroutine. The
-// caller must receive from Events until it is closed, or call Close.
+// Stream is an open stream. Its methods may be called from any goroutine, Send and
+// EndOfStream from one at a time. The caller must receive from Events until it is
+// closed, or call Close.
 type Stream struct {
 	conn   *websocket.Conn
 	config config
@@ -88,8 +89,7 @@ type Stream struct {
 
 	receiveOnly bool // nothing is sent: the service ends the stream when it is over
 
-	writeToken chan struct{} // holds a token during a write
-	frame      []byte        // owned by the holder of the token
+	frame []byte // of the sender
 
 	tracer *streamTracer // nil = not traced
 
@@ -131,7 +131,6 @@ func newStream(conn *websocket.Conn, config config) *Stream {
 		aborted:      make(chan struct{}),
 		over:         make(chan struct{}),
 		pingNow:      make(chan struct{}, 1),
-		writeToken:   make(chan struct{}, 1),
 		frame:        make([]byte, 0, protocol.ChunkBytes),
 	}
 	conn.SetReadLimit(config.maxMessage)
@@ -169,24 +168,13 @@ func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
 	if err := checkChunk(samples); err != nil {
 		return err
 	}
-	if err := s.lock(ctx); err != nil {
+	if err := s.writable(ctx); err != nil {
 		return err
 	}
-	defer s.unlock()
 	begun := s.config.now()
-	s.mu.Lock()
-	ended, next := !s.endSent.IsZero(), s.nextSeq
-	s.mu.Unlock()
-	switch {
-	case ended:
-		return errors.New("no chunk can follow end_of_stream")
-	case seq < next:
-		return fmt.Errorf("chunk %d cannot follow chunk %d", seq, next-1)
+	if err := s.beginChunk(seq, begun); err != nil {
+		return err
 	}
-	s.mu.Lock()
-	s.clock.add(s.sent, seq)         // before the write: the response may come before that returns
-	s.times.add(begun.Sub(s.opened)) // likewise, and the time that the write waits for the service counts as lag
-	s.mu.Unlock()
 	s.frame = protocol.AppendChunk(s.frame[:0], samples)
 	if err := s.write(websocket.BinaryMessage, s.frame); err != nil {
 		s.tracer.chunk(seq, begun, s.config.now(), 0, err)
@@ -196,6 +184,22 @@ func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
 	if s.tracer != nil {
 		s.tracer.chunk(seq, begun, s.config.now(), s.Stats().Ahead, nil)
 	}
+	return nil
+}
+
+// beginChunk notes a chunk that is about to be sent: the response may come before the
+// write returns, and the time that the write waits for the service counts as lag.
+func (s *Stream) beginChunk(seq int64, begun time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.endSent.IsZero():
+		return errors.New("no chunk can follow end_of_stream")
+	case seq < s.nextSeq:
+		return fmt.Errorf("chunk %d cannot follow chunk %d", seq, s.nextSeq-1)
+	}
+	s.clock.add(s.sent, seq)
+	s.times.add(begun.Sub(s.opened))
 	return nil
 }
 
@@ -252,10 +256,9 @@ func (s *Stream) sending() sendingState {
 // without an event or acknowledged audio, later if it is behind: receive until
 // Events is closed, then call Wait. A second call does nothing.
 func (s *Stream) EndOfStream(ctx context.Context) error {
-	if err := s.lock(ctx); err != nil {
+	if err := s.writable(ctx); err != nil {
 		return err
 	}
-	defer s.unlock()
 	s.mu.Lock()
 	if !s.endSent.IsZero() {
 		s.mu.Unlock()

@@ -277,28 +277,15 @@ type ping struct {
 	sent   int64 // chunks before it
 }
 
-// lock waits for the write token; unlock must follow unless it fails.
-func (s *Stream) lock(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
+// writable returns an error when ctx has ended, or the stream.
+func (s *Stream) writable(ctx context.Context) error {
 	select {
-	case s.writeToken <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
 	case <-s.aborted:
 		return s.overError()
-	}
-	select { // the token may have come after the end
-	case <-s.aborted:
 	default:
-		return nil
+		return ctx.Err()
 	}
-	s.unlock()
-	return s.overError()
 }
-
-func (s *Stream) unlock() { <-s.writeToken }
 
 // overError is ErrStreamOver with the reason, if that is known.
 func (s *Stream) overError() error {
@@ -314,7 +301,7 @@ func (s *Stream) overError() error {
 	return ErrStreamOver
 }
 
-// write sends one message. The caller holds the token.
+// write sends one message.
 func (s *Stream) write(kind int, payload []byte) error {
 	s.mu.Lock()
 	delay := s.serviceDelay(s.config.now())

@@ -392,16 +392,17 @@ func TestStreamIsSafeForManyGoroutines(t *testing.T) {
 		protocoltest.Drain(conn)
 	}, func(c *config) { c.pingEvery = time.Millisecond })
 	var all sync.WaitGroup
-	var seq, events atomic.Int64
+	var events atomic.Int64
+	all.Go(func() {
+		var err error
+		for seq := int64(0); err == nil; seq++ {
+			err = s.Send(context.Background(), seq, make([]float32, protocol.ChunkSamples))
+		}
+		if !errors.Is(err, ErrStreamOver) {
+			t.Error(err)
+		}
+	})
 	for range 4 {
-		all.Go(func() {
-			for {
-				err := s.Send(context.Background(), seq.Add(1), make([]float32, protocol.ChunkSamples))
-				if errors.Is(err, ErrStreamOver) { // else another was faster with its number
-					return
-				}
-			}
-		})
 		all.Go(func() {
 			for range s.Events() {
 				events.Add(1)
