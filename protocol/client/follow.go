@@ -16,10 +16,10 @@ import (
 // errAwaitingSender is the error of an attempt before the sender has resumed.
 var errAwaitingSender = errors.New("the sender has not resumed yet")
 
-// follow waits for the stream that resumes the one that is over, and opens it. It
+// resumed waits for the stream that resumes the one that is over, and opens it. It
 // returns nil when there will be none: the stream ended as it should, or the
 // service does not say that it may be resumed, or nobody resumes it in time.
-func (w *Watcher) follow() (next *Stream) {
+func (w *Watcher) resumed() (next *Stream) {
 	if w.info.Reason != Completed || w.info.Text == protocol.StatusDone {
 		return nil
 	}

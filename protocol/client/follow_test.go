@@ -11,6 +11,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
+	"hubbub/protocol/recovered"
 )
 
 // resumedService has the streams first and second; statuses has the status of the n-th
@@ -149,6 +150,27 @@ func TestWatcherEndsWithoutSuccessor(t *testing.T) {
 	c := resumedService(t, func(int) string { return `,"resumedBy":"second"` }, closes(websocket.CloseNormalClosure, "done", event("start", 1, "A"), event("end", 2, "A")), nil)
 	if got, end := watchAll(t, c, time.Minute); len(got) != 2 || end.Text != "done" {
 		t.Errorf("%v, %+v", got, end)
+	}
+}
+
+// A panic ends a watcher and its stream, not the program.
+func TestPanicEndsOnlyTheWatcher(t *testing.T) {
+	over := make(chan struct{})
+	c := resumedService(t, nil, func(conn *websocket.Conn) {
+		defer close(over)
+		says(event("start", 1, "A"))(conn)
+		protocoltest.Drain(conn)
+	}, nil)
+	stream, err := c.openWatch(t.Context(), "first", 0, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Watcher{session: c.newSession(false, time.Minute, "")}
+	w.merger = nil
+	w.run("watching", func() { w.follow(stream) })
+	<-over
+	if _, more := <-w.Updates(); more || !recovered.Caught(w.Wait().Err) {
+		t.Errorf("%+v", w.Wait())
 	}
 }
 

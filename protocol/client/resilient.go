@@ -135,7 +135,7 @@ func (c *Client) OpenResilient(ctx context.Context, o ResilientOptions) (*Resili
 		o:       o, buffer: newSendBuffer(o.Live, o.Ending), endSent: make(chan struct{}), id: live.ID, stream: s,
 	}
 	r.reconnect.ending = o.Ending
-	go r.manage(s)
+	go r.run("keeping the stream open", func() { r.manage(s) })
 	return r, nil
 }
 
@@ -219,15 +219,7 @@ func (r *ResilientStream) Waiting() int {
 
 // manage is the manager goroutine.
 func (r *ResilientStream) manage(s *Stream) {
-	defer func() {
-		if p := recover(); p != nil {
-			r.info = internalError("keeping the stream open", p)
-			_ = r.current().Close()
-		}
-		r.cancel()
-		close(r.over)
-		close(r.updates)
-	}()
+	defer func() { _ = r.current().Close() }()
 	for {
 		var sender sync.WaitGroup
 		sender.Go(func() {

@@ -29,6 +29,20 @@ func (c *Client) newSession(words bool, limit time.Duration, hint string) sessio
 	return s
 }
 
+// run is the goroutine of the session: it runs f, which sets info. doing says what it
+// does, for the error of a panic.
+func (s *session) run(doing string, f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.info = internalError(doing, p)
+		}
+		s.cancel()
+		close(s.over)
+		close(s.updates)
+	}()
+	f()
+}
+
 // Updates delivers events and changes in order. It is closed when the session is over.
 func (s *session) Updates() <-chan Update { return s.updates }
 

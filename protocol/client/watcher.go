@@ -47,7 +47,7 @@ func (c *Client) Watch(ctx context.Context, id string, limit time.Duration, word
 		return nil, err
 	}
 	w := &Watcher{session: c.newSession(words, limit, "Turns up to there are kept; watch the stream again later."), ids: []string{id}}
-	go w.run(first)
+	go w.run("watching the stream", func() { w.follow(first) })
 	return w, nil
 }
 
@@ -63,10 +63,13 @@ func (w *Watcher) Close() error {
 
 func (w *Watcher) id() string { return w.ids[len(w.ids)-1] }
 
-func (w *Watcher) run(stream *Stream) {
-	defer close(w.over)
-	defer close(w.updates)
-	defer w.cancel()
+// follow is the goroutine of the watcher.
+func (w *Watcher) follow(stream *Stream) {
+	defer func() {
+		if stream != nil {
+			_ = stream.Close()
+		}
+	}()
 	for {
 		w.forward(stream)
 		w.info = stream.Wait()
@@ -75,7 +78,7 @@ func (w *Watcher) run(stream *Stream) {
 			return
 		}
 		if !retryAfterLoss(w.info, false, 0) {
-			if stream = w.follow(); stream == nil {
+			if stream = w.resumed(); stream == nil {
 				return
 			}
 			continue
