@@ -78,13 +78,8 @@ type LiveStatus struct {
 // seconds on the clock of that one, as its client has said in the field resumeAt
 // of Input; false if it has not.
 func (s LiveStatus) ResumeAt() (seconds float64, known bool) {
-	var input struct {
-		ResumeAt *float64 `json:"resumeAt"`
-	}
-	if json.Unmarshal(s.Input, &input) != nil || input.ResumeAt == nil || !(*input.ResumeAt >= 0 && *input.ResumeAt <= MaxTimestamp) {
-		return 0, false
-	}
-	return *input.ResumeAt, true
+	seconds, known = InputField(s.Input, "resumeAt").(float64)
+	return seconds, known && seconds >= 0 && seconds <= MaxTimestamp
 }
 
 // FormatTime is the form of times in bodies: YYYY-MM-DDThh:mm:ssZ, in UTC.
