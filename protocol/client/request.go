@@ -131,7 +131,7 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 // responseError reads the specified error bodies, and an excerpt of any other,
 // such as the page of a proxy.
 func (c *Client) responseError(resp *http.Response, body []byte) *ResponseError {
-	e := &ResponseError{Status: resp.StatusCode, RetryAfter: protocol.RetryAfter(resp.Header.Get("Retry-After"), time.Now())}
+	e := &ResponseError{Status: resp.StatusCode, RetryAfter: protocol.RetryAfter(resp.Header)}
 	var spec struct {
 		protocol.ErrorResponse
 		Errors []protocol.ValidationError `json:"errors"`

@@ -74,7 +74,7 @@ func (p *prober) do(a request) *response {
 		if a.limited || r.status != http.StatusTooManyRequests || p.waits.Add(1) > maxWaits {
 			return r
 		}
-		wait := protocol.RetryAfter(r.header.Get("Retry-After"), time.Now())
+		wait := protocol.RetryAfter(r.header)
 		if wait == 0 || wait > maxWait {
 			return r
 		}

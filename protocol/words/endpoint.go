@@ -151,6 +151,6 @@ func (e *endpoint) refused(r *http.Response) error {
 	default:
 		out.hint = "See the recogniser's log; a live session has words again when it works."
 	}
-	out.retryAfter = min(protocol.RetryAfter(r.Header.Get("Retry-After"), time.Now()), time.Hour)
+	out.retryAfter = min(protocol.RetryAfter(r.Header), time.Hour)
 	return out
 }
