@@ -24,6 +24,9 @@ const (
 	busyPause = 50 * time.Millisecond
 	// pushSamples is how much audio is processed before the next check for late streams.
 	pushSamples = offline.SampleRate / 2
+	// readShare is the part of reading in the time of a diarization; finding the turns
+	// takes the rest.
+	readShare = 0.85
 )
 
 // compute does the work of a job and returns its output. A *failure is its result
@@ -84,7 +87,8 @@ func (a *attempt) process(path string, request protocol.JobRequest) (any, error)
 	if request.Transcription {
 		part = 0.5
 	}
-	err = a.read(path, MaxLength, 0, part, func(_ int64, samples []float32) error {
+	pass.Progress = func(share float64) { a.progress(part * (readShare + (1-readShare)*share)) }
+	err = a.read(path, MaxLength, 0, part*readShare, func(_ int64, samples []float32) error {
 		pass.Push(samples)
 		return nil
 	})
@@ -156,8 +160,7 @@ func (a *attempt) read(path string, limit time.Duration, from, to float64, push 
 			a.Counters.AudioMillis.Add(int64(n) * 1000 / offline.SampleRate)
 		}
 		if duration > 0 {
-			share := from + (to-from)*min(float64(samples)/(duration.Seconds()*offline.SampleRate), 1)
-			a.thousandths.Store(int64(share * 1000)) // the next renewal of the claim stores it
+			a.progress(from + (to-from)*min(float64(samples)/(duration.Seconds()*offline.SampleRate), 1))
 		}
 		for a.Busy() && a.ctx.Err() == nil {
 			_ = protocol.Sleep(a.ctx, busyPause)
@@ -168,6 +171,9 @@ func (a *attempt) read(path string, limit time.Duration, from, to float64, push 
 	}
 	return context.Cause(a.ctx)
 }
+
+// progress notes how much of the work is done; the next renewal of the claim stores it.
+func (a *attempt) progress(share float64) { a.thousandths.Store(int64(share * 1000)) }
 
 // fill reads until the buffer is full or the source ends.
 func (a *attempt) fill(source capture.Source, buffer []float32) (n int, err error) {

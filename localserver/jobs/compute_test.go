@@ -1,9 +1,11 @@
 package jobs
 
 import (
+	"context"
 	"testing"
 
 	"hubbub/localserver/engine/offline"
+	"hubbub/localserver/store"
 	"hubbub/protocol"
 )
 
@@ -14,5 +16,31 @@ func TestWarningOfSpeakers(t *testing.T) {
 		if got := diarization(&offline.Result{Speakers: found}, protocol.JobRequest{NumSpeakers: 3}).Warning; got != want {
 			t.Errorf("%d speakers: warning %q, want %q", found, got, want)
 		}
+	}
+}
+
+// A diarization is not complete when its audio is read.
+func TestProgressOfADiarization(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	put(t, s, "a", "audio", silence(3*16000))
+	submit(t, s, newJob("a", "audio"))
+	d, err := s.Next(t.Context(), store.RunQueue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := runner(t, s, "me", 0, nil)
+	a, err := r.claim(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.ctx = context.Background()
+	var read int64
+	r.Busy = func() bool { read = a.thousandths.Load(); return false }
+	if _, err := a.compute(); err != nil {
+		t.Fatal(err)
+	}
+	if done := a.thousandths.Load(); read != 1000*readShare || done != 1000 {
+		t.Errorf("%d of 1000 with the audio, %d at the end", read, done)
 	}
 }

@@ -2,6 +2,7 @@ package offline
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -29,24 +30,26 @@ func TestContinuation(t *testing.T) {
 }
 
 // TestContinuedSpeakersAreMerged: labels of similar voices that change without a pause are
-// one person. People who take turns without a pause are two.
+// one person. People who take turns without a pause are two. The progress goes on while
+// the recording is decoded again.
 func TestContinuedSpeakersAreMerged(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		cosine float64
-		pause  bool
-		want   int
+		name      string
+		cosine    float64
+		pause     bool
+		want      int
+		decodings int
 	}{
-		{"one voice that varies", 0.59, false, 1},
-		{"the same with pauses", 0.59, true, 2},
-		{"two voices without a pause", 0.3, false, 2},
+		{"one voice that varies", 0.59, false, 1, 2},
+		{"the same with pauses", 0.59, true, 2, 1},
+		{"two voices without a pause", 0.3, false, 2, 1},
 	} {
 		voices := people(2)
 		mix := math.Sqrt(1 - c.cosine*c.cosine)
 		for i := range voices[1].voice {
 			voices[1].voice[i] = c.cosine*voices[0].voice[i] + mix*voices[1].voice[i]
 		}
-		r := meeting(t, Options{}, voices, 120, func(second int) (int, int) {
+		pass := added(t, Options{}, voices, 120, func(second int) (int, int) {
 			switch at := second % 20; {
 			case c.pause && (at == 16 || at == 19):
 				return -1, -1
@@ -55,8 +58,14 @@ func TestContinuedSpeakersAreMerged(t *testing.T) {
 			}
 			return 1, -1
 		})
-		if r.Speakers != c.want {
+		var shares []float64
+		pass.Progress = func(share float64) { shares = append(shares, share) }
+		if r := finish(t, pass); r.Speakers != c.want {
 			t.Errorf("%s: %d speakers, want %d", c.name, r.Speakers, c.want)
+		}
+		const pages = 120 * windowFrames / 5 / pageFrames
+		if len(slices.Compact(slices.Sorted(slices.Values(shares)))) != 1+c.decodings*pages+1 || !slices.IsSorted(shares) {
+			t.Errorf("%s: the progress is %v", c.name, shares)
 		}
 	}
 }

@@ -37,7 +37,7 @@ const (
 	windowFrames = 250 // 5 s
 	hopFrames    = 25  // distance of two windows, 0.5 s
 	hopSamples   = hopFrames * frameSamples
-	// clusteringShare is the part of the clustering in the time of Finish; the decoder
+	// clusteringShare is the part of the clustering in the time of Finish; decoding
 	// takes the rest.
 	clusteringShare = 0.35
 )
@@ -120,7 +120,6 @@ type Recording struct {
 	frames     int       // of all windows
 	middle     int       // the frame where the middle of the newest window ends
 	samples    int64
-	reported   float64 // to Progress
 }
 
 // New begins a recording. An error says what is wrong with o.
@@ -181,8 +180,8 @@ func (r *Recording) Finish(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
-		result, err := r.decode(ctx, centroids(speakers))
+	for share := clusteringShare; ; share += (1 - share) / 2 {
+		result, err := r.decode(ctx, centroids(speakers), share)
 		if err != nil {
 			return nil, err
 		}
@@ -202,8 +201,9 @@ func (r *Recording) Finish(ctx context.Context) (*Result, error) {
 	}
 }
 
-// decode finds who talks in each frame. The turns have the numbers of the centroids.
-func (r *Recording) decode(ctx context.Context, centroids []clustering.Embedding) (*Result, error) {
+// decode finds who talks in each frame. The turns have the numbers of the centroids. Its
+// progress goes from a share of the work to half of what is left, because another decoding may follow.
+func (r *Recording) decode(ctx context.Context, centroids []clustering.Embedding, from float64) (*Result, error) {
 	frames := r.frames
 	if r.samples > 0 { // the networks' last frame may reach beyond the audio
 		frames = min(frames, int(r.samples/frameSamples))
@@ -214,7 +214,7 @@ func (r *Recording) decode(ctx context.Context, centroids []clustering.Embedding
 	var stop error
 	result.Turns = turns(frames, false, func(i int) (set uint32) {
 		if i%pageFrames == 0 && stop == nil {
-			r.report(clusteringShare + (1-clusteringShare)*float64(i)/float64(frames))
+			r.report(from + (1-from)/2*float64(i)/float64(frames))
 			stop = ctx.Err()
 		}
 		if stop == nil {
@@ -229,10 +229,9 @@ func (r *Recording) decode(ctx context.Context, centroids []clustering.Embedding
 	return result, nil
 }
 
-// report says how much of Finish is done. What is repeated after a merge is not reported.
+// report says how much of Finish is done.
 func (r *Recording) report(share float64) {
-	if r.Progress != nil && share >= r.reported {
-		r.reported = share
+	if r.Progress != nil {
 		r.Progress(share)
 	}
 }

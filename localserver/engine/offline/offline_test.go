@@ -71,6 +71,21 @@ func addMultiscale(w *clustering.Window, voices []person, talking func(frame int
 // second one is not negative.
 func meeting(t *testing.T, o Options, voices []person, seconds int, talking func(second int) (int, int)) *Result {
 	t.Helper()
+	return finish(t, added(t, o, voices, seconds, talking))
+}
+
+func finish(t *testing.T, r *Recording) *Result {
+	t.Helper()
+	result, err := r.Finish(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// added is the recording of a meeting that is not finished.
+func added(t *testing.T, o Options, voices []person, seconds int, talking func(second int) (int, int)) *Recording {
+	t.Helper()
 	r, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -102,11 +117,7 @@ func meeting(t *testing.T, o Options, voices []person, seconds int, talking func
 		addMultiscale(w, voices, func(frame int) (int, int) { return talking(frame / second) })
 		r.Add(w, end == seconds*second)
 	}
-	result, err := r.Finish(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
+	return r
 }
 
 // alternating people talk for 4 s each.
