@@ -88,7 +88,11 @@ func (s *Server) createJob(kind string) http.HandlerFunc {
 
 // checkJob checks what depends on this server.
 func (s *Server) checkJob(r protocol.JobRequest) *protocol.ValidationErrorResponse {
-	if !strings.HasPrefix(r.URL, protocol.MediaScheme) {
+	if name, stored := strings.CutPrefix(r.URL, protocol.MediaScheme); stored {
+		if _, _, ok := parseResultName(name); ok {
+			return protocol.Invalid("url", "must be audio; the turns of a stream are text")
+		}
+	} else {
 		if len(s.options.FetchFrom) == 0 {
 			return protocol.Invalid("url", "must be a media:// location; this server fetches no other addresses (the operator allows hosts with --fetch-from)")
 		}

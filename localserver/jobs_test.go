@@ -294,6 +294,7 @@ func TestJobRequests(t *testing.T) {
 		{"diarize", `{"url":"/etc/passwd"}`, "url"},
 		{"diarize", `{"url":"file:///etc/passwd"}`, "url"},
 		{"diarize", `{"url":"https://example.com/a.wav"}`, "url"},
+		{"diarize", `{"url":"media://live/x/turns.json"}`, "url"},
 		{"diarize", `{"url":"media://x","transcription":true}`, "transcription"},
 		{"identify", `{"url":"media://x"}`, "voiceprints"},
 		{"identify", `{"url":"media://x","voiceprints":[{"label":"a","voiceprint":"x"}]}`, "voiceprints[0].voiceprint"},
