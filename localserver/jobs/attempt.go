@@ -17,9 +17,9 @@ import (
 const (
 	// renewInterval is how often a worker renews its claim.
 	renewInterval = 5 * time.Second
-	// claimTime is how long a claim lasts without a renewal. Its worker stops
-	// before, by its own clock. It is less than store.JobAckWait.
-	claimTime = 20 * time.Second
+	// claimTime is how long a worker goes on without a renewal of its claim. It is less
+	// than store.JobAckWait, after which the queue delivers the job again.
+	claimTime = 15 * time.Second
 	// takenPause is when to look again for a job that another worker has.
 	takenPause = 10 * time.Second
 	// maxAttempts is how often a job is begun: one that ends its server each time
@@ -64,8 +64,9 @@ type attempt struct {
 	notices     []string     // about the audio that was read
 }
 
-// claim makes this worker the one that runs a job. errOver and errTaken say why
-// nothing is to be done.
+// claim makes this worker the one that runs a job, also if the record names one of another
+// node: the queue delivers a job again only when its claim was not renewed. errOver and
+// errTaken say why nothing is to be done.
 func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
 	ctx, cancel := r.call()
 	defer cancel()
@@ -88,7 +89,7 @@ func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
 		return a, err
 	case a.job.Status.Over():
 		return a, errOver
-	case a.job.Status == store.JobRunning && r.holds(a.job):
+	case r.runs(a.job.ID): // after the machine was suspended
 		return a, errTaken
 	}
 	if a.job.Attempts >= maxAttempts {
@@ -104,14 +105,11 @@ func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
 	return a, err
 }
 
-// holds reports whether the worker that has claimed a job may still run it. By a clock
-// that is far behind, the time of its claim says nothing: the queue delivers the job
-// again only when it was not renewed.
-func (r *Runner) holds(j store.Job) bool {
+// runs reports whether a worker of this process runs a job.
+func (r *Runner) runs(id string) bool {
 	r.mu.Lock()
-	_, here := r.active[j.ID]
-	r.mu.Unlock()
-	return here || r.Shared && j.Node != r.Node && r.Now().Sub(j.Updated).Abs() < claimTime
+	defer r.mu.Unlock()
+	return r.active[id] != nil
 }
 
 // write replaces the record. An earlier write of this attempt whose response was lost is
@@ -206,7 +204,7 @@ func (a *attempt) renew(stop chan struct{}) {
 		ctx, cancel := a.call()
 		err := a.write(ctx)
 		cancel()
-		late := time.Since(a.renewed) > claimTime-storeTimeout
+		late := time.Since(a.renewed) > claimTime
 		switch {
 		case err == nil:
 			err = a.delivery.Extend()

@@ -47,8 +47,6 @@ type Store interface {
 // Options configure a Runner. Store, Node and Now are required.
 type Options struct {
 	Store Store
-	// Shared says that other nodes use the store.
-	Shared bool
 	// Node identifies this process.
 	Node string
 	// Workers is how many jobs run at once.
