@@ -18,6 +18,7 @@ import (
 
 	"hubbub/localserver/certificate"
 	"hubbub/localserver/httpconn"
+	"hubbub/protocol"
 )
 
 // The limits of an HTTP connection. A stream has its own after its handshake.
@@ -136,7 +137,7 @@ func (s *Server) CAPEM() []byte { return s.tls.CAPEM() }
 // here by its owner, whose web pages could then read the responses (DNS rebinding).
 // HTTP/1.0 has no Host.
 func (s *Server) knownHost(hostport string) bool {
-	if u, err := url.Parse("http://" + hostport); err != nil || u.Host != hostport { // it is not valid in a URL
+	if u, err := url.Parse("http://" + hostport); err != nil || u.Host != hostport || !protocol.ValidPort(u) { // it is not valid in a URL
 		return false
 	}
 	host, _, err := net.SplitHostPort(hostport)

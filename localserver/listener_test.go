@@ -24,7 +24,7 @@ func TestForeignHosts(t *testing.T) {
 	}
 	own := h.Addr().String()
 	for host, want := range map[string]string{"evil.example": own, "localhost.evil.example:80": own, "localhost:1": "localhost:1",
-		"127.0.0.1:abc": own, "localhost:1:2": own, "[::1": own, "::1": own, // no valid part of an address
+		"127.0.0.1:abc": own, "localhost:99999": own, "localhost:1:2": own, "[::1": own, "::1": own, // no valid part of an address
 		"LOCALHOST": "LOCALHOST", "10.0.0.1:99": "10.0.0.1:99", "[::1]:5": "[::1]:5", own: own} {
 		for path, body := range map[string]string{"/v1/live": "", "/v1/media/input": `{"url":"media://x"}`} {
 			if res := ask(h, "POST", path, host, body); !strings.Contains(string(res.body), "://"+want+"/v1/") {
