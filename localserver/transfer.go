@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -24,6 +25,9 @@ const (
 
 // addressUsed is the message for an upload to an address that a complete upload has used.
 const addressUsed = "This address was used for an upload; ask for a new one"
+
+// hugeNumber is a position in a range that is beyond the end of any object.
+var hugeNumber = regexp.MustCompile("[1-9][0-9]{18,}")
 
 var errTooLarge = errors.New("larger than media may be")
 
@@ -173,8 +177,8 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Range") // a unit that is not known does not count (RFC 9110, 14.2)
 	case strings.TrimSpace(ranges) == "-0": // no range of any object (14.1.2), but one for net/http
 		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", info.Size))
-	default: // net/http knows the unit in small letters only
-		r.Header.Set("Range", "bytes="+ranges)
+	default: // net/http knows the unit in small letters only, and no number that needs more than 64 bits
+		r.Header.Set("Range", "bytes="+hugeNumber.ReplaceAllLiteralString(ranges, "999999999999999999"))
 	}
 	out := &downloadWriter{ResponseWriter: w, request: r, control: http.NewResponseController(w)}
 	source := &errorRecorder{ReadSeeker: content}
