@@ -66,7 +66,9 @@ func TestOnlyAKnownKeyOpens(t *testing.T) {
 	}
 	r, _ := http.NewRequest("GET", h.URL()+"/v1/test", nil)
 	r.Header["Authorization"] = []string{"Bearer " + testKey, "Bearer " + testKey}
-	h.send(r).apiError(t, 401)
+	if res := h.send(r); !strings.Contains(res.apiError(t, 401).Message, "<API_KEY>") || !strings.Contains(string(res.body), "<API_KEY>") {
+		t.Errorf("the message is not readable as it is sent: %s", res.body)
+	}
 	for _, good := range []string{"Bearer " + testKey, "bearer second", "BEARER   " + testKey} {
 		r.Header["Authorization"] = []string{good}
 		if res := h.send(r); res.StatusCode != 200 {

@@ -1,7 +1,6 @@
 package localserver
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -68,7 +67,7 @@ func discard(w http.ResponseWriter, body io.Reader) {
 
 // respond writes one JSON body.
 func respond(w http.ResponseWriter, status int, body any) {
-	raw, err := json.Marshal(body)
+	raw, err := protocol.MarshalLine(body)
 	if err != nil { // every body is of a type of this module that marshals
 		panic(err)
 	}
