@@ -19,7 +19,7 @@ import (
 const maxLiveBody = maxBody + protocol.MaxVoiceprints*(protocol.MaxVoiceprint+1024)
 
 // checkVoiceprints returns what is wrong with the voiceprints of a request.
-func checkVoiceprints(e protocol.Enrolment) *protocol.ValidationErrorResponse {
+func checkVoiceprints(e protocol.Enrolment) error {
 	for i, p := range e.Voiceprints {
 		if _, err := voiceprint.Parse(p.Voiceprint); err != nil {
 			text := "is not a voiceprint, or it is damaged"

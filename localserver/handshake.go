@@ -38,17 +38,16 @@ var upgrader = websocket.Upgrader{
 // server wastes no token. The token is used up before the connection is
 // upgraded, so that of concurrent clients one succeeds. A request that
 // fails with 503 can be repeated with the same token.
-func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
-	if !checkUpgrade(w, r) {
-		return
+func (s *Server) openStream(w http.ResponseWriter, r *http.Request) error {
+	err := checkUpgrade(w, r)
+	if err != nil {
+		return err
 	}
-	err := s.admitStream()
-	if err == nil {
+	if err = s.admitStream(); err == nil {
 		err = s.streams.Acquire()
 	}
 	if err != nil {
-		s.refuseStream(w, r, err)
-		return
+		return notOpened(w, err)
 	}
 	defer s.streams.Release()
 
@@ -57,31 +56,26 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	id, token, now := r.PathValue("id"), r.URL.Query().Get("token"), s.now().UTC()
 	rec, err := s.openable(ctx, id, token)
 	if err != nil {
-		s.refuseHandshake(w, r, err)
-		return
+		return notOpened(w, err)
 	}
 	if rec.Enrolment, err = openEnrolment(token, rec.Enrolment); err != nil {
-		s.failed(w, r, http.StatusInternalServerError, "Internal error", err)
-		return
+		return err
 	}
 	if !s.streamQuota.Acquire(rec.Account) {
-		s.refuseStream(w, r, limits.ErrFull)
-		return
+		return notOpened(w, limits.ErrFull)
 	}
 	defer s.streamQuota.Release(rec.Account)
 	infoOf(r.Context()).who.Account = rec.Account
 	diarizer, labels, err := s.begin(ctx, rec, token, now)
 	if err != nil {
-		s.refuseHandshake(w, r, err)
-		return
+		return notOpened(w, err)
 	}
 	defer s.releaseStream(rec.Account, id)
 
 	if diarizer == nil {
 		if diarizer, err = s.newDiarizer(rec.Enrolment); err != nil {
 			s.abandon(id, "the engine could not be started")
-			s.failed(w, r, http.StatusInternalServerError, "Internal error", err)
-			return
+			return err
 		}
 	}
 	head := http.Header{"X-Request-Id": {requestID(r.Context())}}
@@ -89,10 +83,11 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.abandon(id, "the handshake failed")
 		s.log.Info("handshake failed", "request", requestID(r.Context()), "stream", id, "error", err)
-		return
+		return nil
 	}
 	defer func() { _ = conn.Close() }()
 	s.runStream(rec, requestID(r.Context()), conn, diarizer, labels)
+	return nil
 }
 
 // errNotResumed is a stream that cannot continue an earlier one, although the client
@@ -131,18 +126,15 @@ func (s *Server) begin(ctx context.Context, rec store.Stream, token string, now 
 	return d, labels, nil
 }
 
-// refuseHandshake responds to a handshake whose stream could not be begun.
-func (s *Server) refuseHandshake(w http.ResponseWriter, r *http.Request, err error) {
+// notOpened is what a handshake fails with.
+func notOpened(w http.ResponseWriter, err error) error {
 	switch {
 	case errors.Is(err, errNotResumed):
-		s.failed(w, r, http.StatusServiceUnavailable, "The earlier stream could not be resumed; try again, or create a new stream", err)
-	case errors.Is(err, store.ErrQuota):
-		s.refuseStream(w, r, err)
+		return unavailable("The earlier stream could not be resumed; try again, or create a new stream", err)
 	case errors.Is(err, store.ErrToken), errors.Is(err, store.ErrNotFound):
-		refuse(w, r, http.StatusUnauthorized, "The stream token is not valid")
-	default:
-		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be opened; try again", err)
+		return refused(http.StatusUnauthorized, "The stream token is not valid")
 	}
+	return notAdmitted(w, err, "The stream could not be opened; try again")
 }
 
 // openable returns the record of a stream that may be opened with a token, or
@@ -218,32 +210,30 @@ func (s *Server) abandon(id, cause string) {
 	}
 }
 
-// checkUpgrade reports whether a request is a valid handshake, the only kind
-// for which a token may be used; otherwise it has responded.
-func checkUpgrade(w http.ResponseWriter, r *http.Request) bool {
+// checkUpgrade returns what is wrong with a handshake: only for a valid one may a token be
+// used.
+func checkUpgrade(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case !websocket.IsWebSocketUpgrade(r):
-		refuseVersion(w, r, "This address is opened as a WebSocket")
+		return upgradeRequired(w, r, "This address is opened as a WebSocket")
 	case r.ProtoMajor != 1 || r.ProtoMinor == 0 || r.Method != http.MethodGet:
-		refuse(w, r, http.StatusBadRequest, "A WebSocket is opened with GET over HTTP/1.1")
+		return refused(http.StatusBadRequest, "A WebSocket is opened with GET over HTTP/1.1")
 	case r.Header.Get("Sec-Websocket-Version") != "13":
 		w.Header().Set("Sec-Websocket-Version", "13")
-		refuseVersion(w, r, "The WebSocket version must be 13")
+		return upgradeRequired(w, r, "The WebSocket version must be 13")
 	case !validKey(r.Header.Get("Sec-Websocket-Key")):
-		refuse(w, r, http.StatusBadRequest, "Sec-WebSocket-Key must be 16 bytes in base64")
-	default:
-		return true
+		return refused(http.StatusBadRequest, "Sec-WebSocket-Key must be 16 bytes in base64")
 	}
-	return false
+	return nil
 }
 
-// refuseVersion responds with 426, which has to name what to upgrade to.
-func refuseVersion(w http.ResponseWriter, r *http.Request, message string) {
+// upgradeRequired is a 426, which has to name what to upgrade to.
+func upgradeRequired(w http.ResponseWriter, r *http.Request, message string) error {
 	if r.ProtoMajor == 1 { // HTTP/2 has no such headers
 		w.Header().Set("Upgrade", "websocket")
 		w.Header().Set("Connection", "Upgrade")
 	}
-	refuse(w, r, http.StatusUpgradeRequired, message)
+	return refused(http.StatusUpgradeRequired, message)
 }
 
 func validKey(key string) bool {

@@ -31,19 +31,18 @@ const (
 )
 
 // createJob is POST /v1/diarize, /v1/voiceprint and /v1/identify.
-func (s *Server) createJob(kind string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		body, ok := readBody(w, r)
-		if !ok {
-			return
+func (s *Server) createJob(kind string, limit int64) func(w http.ResponseWriter, r *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		body, err := readBody(w, r, limit)
+		if err != nil {
+			return err
 		}
 		request, warnings, invalid := protocol.ParseJob(kind, body)
-		if invalid == nil {
-			invalid = s.checkJob(request)
-		}
 		if invalid != nil {
-			respond(w, http.StatusBadRequest, invalid)
-			return
+			return invalid
+		}
+		if err := s.checkJob(request); err != nil {
+			return err
 		}
 		if request.Model != "" && !strings.EqualFold(request.Model, ownModel) {
 			warnings = append(warnings, fmt.Sprintf("The model %s is not available; %s was used.", protocol.Clean(request.Model, 100), ownModel))
@@ -54,8 +53,7 @@ func (s *Server) createJob(kind string) http.HandlerFunc {
 		request.Model, request.WordsModel = "", "" // the warnings name them; they may have any length
 		select {
 		case <-s.streams.Drain():
-			refuse(w, r, http.StatusServiceUnavailable, "The server is stopping and takes no new jobs")
-			return
+			return refused(http.StatusServiceUnavailable, "The server is stopping and takes no new jobs")
 		default: // also while it drains
 		}
 		raw, err := json.Marshal(request)
@@ -72,22 +70,19 @@ func (s *Server) createJob(kind string) http.HandlerFunc {
 		defer cancel()
 		switch err := s.store.CreateJob(ctx, j); {
 		case errors.Is(err, store.ErrTooLarge):
-			refuse(w, r, http.StatusRequestEntityTooLarge, bodyTooLarge)
-			return
+			return refused(http.StatusRequestEntityTooLarge, bodyTooLarge)
 		case errors.Is(err, store.ErrFull):
-			s.failed(w, r, http.StatusServiceUnavailable, "Too many jobs of the account are waiting, or the store is full; try again later", err)
-			return
+			return unavailable("Too many jobs of the account are waiting, or the store is full; try again later", err)
 		case err != nil:
-			s.failed(w, r, http.StatusServiceUnavailable, "The job could not be queued; try again later", err)
-			return
+			return unavailable("The job could not be queued; try again later", err)
 		}
 		s.log.Info("job created", "request", requestID(r.Context()), "job", j.ID, "kind", kind, "account", j.Account)
-		respond(w, http.StatusOK, protocol.JobAccepted{JobID: j.ID, Status: protocol.JobCreated, Warning: strings.Join(warnings, " ")})
+		return respond(w, http.StatusOK, protocol.JobAccepted{JobID: j.ID, Status: protocol.JobCreated, Warning: strings.Join(warnings, " ")})
 	}
 }
 
 // checkJob checks what depends on this server.
-func (s *Server) checkJob(r protocol.JobRequest) *protocol.ValidationErrorResponse {
+func (s *Server) checkJob(r protocol.JobRequest) error {
 	if name, stored := strings.CutPrefix(r.URL, protocol.MediaScheme); stored {
 		if _, _, ok := parseResultName(name); ok {
 			return protocol.Invalid("url", "must be audio; the turns of a stream are text")
@@ -120,59 +115,53 @@ func checkOutbound(p outbound.Policy, address string) error {
 	return p.Check(u)
 }
 
-// findJob returns the record of a job of the caller; if ok is false it has
-// responded.
-func (s *Server) findJob(ctx context.Context, w http.ResponseWriter, r *http.Request) (j store.Job, revision uint64, ok bool) {
+// findJob returns the record of a job of the caller.
+func (s *Server) findJob(ctx context.Context, r *http.Request) (j store.Job, revision uint64, err error) {
 	id, err := strings.ToLower(r.PathValue("id")), store.ErrNotFound
 	if store.IsID(id) {
 		j, revision, err = s.store.Job(ctx, caller(r.Context()).Account, id, s.now())
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		refuse(w, r, http.StatusNotFound, "There is no job with this id")
+		return j, 0, refused(http.StatusNotFound, "There is no job with this id")
 	case err != nil:
-		s.failed(w, r, http.StatusServiceUnavailable, "The job could not be looked up; try again", err)
-	default:
-		return j, revision, true
+		return j, 0, unavailable("The job could not be looked up; try again", err)
 	}
-	return j, 0, false
+	return j, revision, nil
 }
 
 // resultTimeout is how long a request for a result waits for the store.
 const resultTimeout = 15 * time.Second
 
 // jobStatus is GET /v1/jobs/{id}.
-func (s *Server) jobStatus(w http.ResponseWriter, r *http.Request) {
+func (s *Server) jobStatus(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
-	j, _, ok := s.findJob(ctx, w, r)
-	if !ok {
-		return
+	j, _, err := s.findJob(ctx, r)
+	if err != nil {
+		return err
 	}
 	reading, stop := context.WithTimeout(r.Context(), resultTimeout)
 	defer stop()
 	output, err := jobs.Output(reading, s.store, j, s.now())
 	switch {
 	case errors.Is(err, store.ErrNotFound): // deleted by `hubbub store purge`
-		refuse(w, r, http.StatusNotFound, "The result of this job is not stored any more")
-		return
+		return refused(http.StatusNotFound, "The result of this job is not stored any more")
 	case err != nil:
-		s.failed(w, r, http.StatusServiceUnavailable, "The result of the job could not be read; try again", err)
-		return
+		return unavailable("The result of the job could not be read; try again", err)
 	}
-	respond(w, http.StatusOK, protocol.JobStatus{JobID: j.ID, Status: string(j.Status), CreatedAt: protocol.FormatTime(j.Created), UpdatedAt: protocol.FormatTime(j.Updated), Output: output})
+	return respond(w, http.StatusOK, protocol.JobStatus{JobID: j.ID, Status: string(j.Status), CreatedAt: protocol.FormatTime(j.Created), UpdatedAt: protocol.FormatTime(j.Updated), Output: output})
 }
 
 // cancelJob is DELETE /v1/jobs/{id}: it ends a job that is not over.
-func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) {
+func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	for {
-		j, revision, ok := s.findJob(ctx, w, r)
-		if !ok {
-			return
+		j, revision, err := s.findJob(ctx, r)
+		if err != nil {
+			return err
 		}
-		var err error
 		was := j.Status
 		if !was.Over() {
 			j.Status, j.Updated = store.JobCanceled, s.now().UTC()
@@ -182,26 +171,22 @@ func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) {
 		case errors.Is(err, store.ErrConflict): // it was changed meanwhile
 			continue
 		case err != nil:
-			s.failed(w, r, http.StatusServiceUnavailable, "The job could not be canceled; try again", err)
-			return
+			return unavailable("The job could not be canceled; try again", err)
 		case j.Status != store.JobCanceled:
-			refuse(w, r, http.StatusConflict, "The job is over: "+string(j.Status))
-			return
+			return refused(http.StatusConflict, "The job is over: "+string(j.Status))
 		}
 		s.jobs.Cancel(j, was == store.JobCreated || was == store.JobPending)
 		s.log.Info("job canceled", "request", requestID(r.Context()), "job", j.ID)
-		respond(w, http.StatusOK, protocol.JobStatus{JobID: j.ID, Status: string(j.Status), CreatedAt: protocol.FormatTime(j.Created), UpdatedAt: protocol.FormatTime(j.Updated)})
-		return
+		return respond(w, http.StatusOK, protocol.JobStatus{JobID: j.ID, Status: string(j.Status), CreatedAt: protocol.FormatTime(j.Created), UpdatedAt: protocol.FormatTime(j.Updated)})
 	}
 }
 
 // listJobs is GET /v2/jobs.
-func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) {
+func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	limit, status, cursor, invalid := jobFilter(q)
-	if invalid != nil {
-		respond(w, http.StatusBadRequest, invalid)
-		return
+	limit, status, cursor, err := jobFilter(q)
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
@@ -209,8 +194,7 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) {
 		return (status == "" || string(j.Status) == status) && (cursor == "" || j.ID < cursor)
 	})
 	if err != nil {
-		s.failed(w, r, http.StatusServiceUnavailable, "The jobs could not be listed; try again", err)
-		return
+		return unavailable("The jobs could not be listed; try again", err)
 	}
 	list := protocol.JobList{Items: []protocol.JobItem{}}
 	for _, j := range found[:min(limit, len(found))] {
@@ -223,11 +207,11 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) {
 	if len(found) > limit {
 		list.NextCursor = &list.Items[limit-1].ID
 	}
-	respond(w, http.StatusOK, list)
+	return respond(w, http.StatusOK, list)
 }
 
 // jobFilter reads the parameters of a list. An empty one is not given.
-func jobFilter(q url.Values) (limit int, status, cursor string, invalid *protocol.ValidationErrorResponse) {
+func jobFilter(q url.Values) (limit int, status, cursor string, err error) {
 	limit = defaultJobs
 	if text := q.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)

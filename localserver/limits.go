@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hubbub/localserver/limits"
+	"hubbub/localserver/store"
 )
 
 // DefaultRatePerMinute is the value of Options.RatePerMinute unless given.
@@ -131,15 +132,17 @@ func (s *Server) streamAvailable(ctx context.Context, account string, now time.T
 // load again within this time.
 const overloadedRetry = "5"
 
-// refuseStream refuses a request for a stream that is not admitted.
-func (s *Server) refuseStream(w http.ResponseWriter, r *http.Request, err error) {
+// notAdmitted is what a request for a stream fails with that is not admitted; message is for
+// errors of the store.
+func notAdmitted(w http.ResponseWriter, err error, message string) error {
 	switch {
 	case errors.Is(err, limits.ErrStopping):
-		refuse(w, r, http.StatusServiceUnavailable, "The server is stopping and takes no new streams")
+		return refused(http.StatusServiceUnavailable, "The server is stopping and takes no new streams")
 	case errors.Is(err, errOverloaded):
 		w.Header().Set("Retry-After", overloadedRetry)
-		refuse(w, r, http.StatusTooManyRequests, "The server does not keep up with its streams; try again later")
-	default:
-		refuse(w, r, http.StatusTooManyRequests, "Too many streams at once; try again later")
+		return refused(http.StatusTooManyRequests, "The server does not keep up with its streams; try again later")
+	case errors.Is(err, limits.ErrFull), errors.Is(err, store.ErrQuota):
+		return refused(http.StatusTooManyRequests, "Too many streams at once; try again later")
 	}
+	return unavailable(message, err)
 }

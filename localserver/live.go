@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"hubbub/localserver/limits"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
 )
@@ -24,50 +23,43 @@ const (
 	// causeNeverOpened is the cause in the record of a stream whose token has
 	// expired.
 	causeNeverOpened = "never opened"
+	cannotCreate     = "The stream could not be created; try again"
 )
 
 // test is GET /v1/test. It needs a valid key and does nothing.
-func (s *Server) test(w http.ResponseWriter, _ *http.Request) {
-	respond(w, http.StatusOK, protocol.TestResponse{
+func (s *Server) test(w http.ResponseWriter, _ *http.Request) error {
+	return respond(w, http.StatusOK, protocol.TestResponse{
 		Status: protocol.StatusOK, Message: "The API key is accepted"})
 }
 
 // createStream is POST /v1/live: a stream and the token that opens it.
-func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
-	body, ok := readBody(w, r)
-	if !ok {
-		return
+func (s *Server) createStream(w http.ResponseWriter, r *http.Request) error {
+	body, err := readBody(w, r, maxLiveBody)
+	if err != nil {
+		return err
 	}
-	var enrolment protocol.Enrolment
 	input, invalid := protocol.ValidateInput(body)
-	if invalid == nil {
-		enrolment, input, invalid = protocol.ParseEnrolment(input)
-	}
-	if invalid == nil {
-		invalid = checkVoiceprints(enrolment)
-	}
 	if invalid != nil {
-		respond(w, http.StatusBadRequest, invalid)
-		return
+		return invalid
+	}
+	enrolment, input, invalid := protocol.ParseEnrolment(input)
+	if invalid != nil {
+		return invalid
+	}
+	if err := checkVoiceprints(enrolment); err != nil {
+		return err
 	}
 	if len(input) > maxBody || len(body) > maxBody && len(enrolment.Voiceprints) == 0 {
-		refuse(w, r, http.StatusRequestEntityTooLarge, bodyTooLarge)
-		return
+		return refused(http.StatusRequestEntityTooLarge, bodyTooLarge)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	now := s.now().UTC()
-	err := s.admitStream()
-	if err == nil {
+	if err = s.admitStream(); err == nil {
 		err = s.streamAvailable(ctx, caller(r.Context()).Account, now)
 	}
-	switch {
-	case errors.Is(err, limits.ErrFull), errors.Is(err, store.ErrQuota), errors.Is(err, errOverloaded), errors.Is(err, limits.ErrStopping):
-		s.refuseStream(w, r, err)
-		return
-	case err != nil:
-		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be created; try again", err)
-		return
+	if err != nil {
+		return notAdmitted(w, err, cannotCreate)
 	}
 	rec := store.Stream{
 		ID: uuid.NewString(), Account: caller(r.Context()).Account, Key: caller(r.Context()).Key, Node: s.node,
@@ -76,31 +68,28 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 	token := newToken()
 	if len(enrolment.Voiceprints) > 0 {
 		if rec.Enrolment, err = sealEnrolment(token, enrolment); err != nil {
-			s.failed(w, r, http.StatusInternalServerError, "Internal error", err)
-			return
+			return err
 		}
 	}
 	rec.Resume = s.resumable(ctx, rec.Account, input)
-	if err := s.records.Create(ctx, rec, token); errors.Is(err, store.ErrTooLarge) {
-		refuse(w, r, http.StatusRequestEntityTooLarge, bodyTooLarge)
-		return
-	} else if store.Full(err) {
-		s.failed(w, r, http.StatusServiceUnavailable, storeFull, err)
-		return
-	} else if err != nil {
-		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be created; try again", err)
-		return
+	switch err := s.records.Create(ctx, rec, token); {
+	case errors.Is(err, store.ErrTooLarge):
+		return refused(http.StatusRequestEntityTooLarge, bodyTooLarge)
+	case store.Full(err):
+		return unavailable(storeFull, err)
+	case err != nil:
+		return unavailable(cannotCreate, err)
 	}
 	s.log.Info("stream created", "request", requestID(r.Context()), "stream", rec.ID, "account", rec.Account, "key", rec.Key, "resumes", rec.Resume)
-	respond(w, http.StatusOK, protocol.LiveStream{ID: rec.ID, URL: s.streamURL(r, rec.ID, token), Resumed: rec.Resume != "", Words: s.recogniser(rec) != nil})
+	return respond(w, http.StatusOK, protocol.LiveStream{ID: rec.ID, URL: s.streamURL(r, rec.ID, token), Resumed: rec.Resume != "", Words: s.recogniser(rec) != nil})
 }
 
 // streamStatus is GET /v1/live/{id}. A stream of another account gets the
 // same response as one that does not exist.
-func (s *Server) streamStatus(w http.ResponseWriter, r *http.Request) {
-	rec, ok := s.findStream(w, r)
-	if !ok {
-		return
+func (s *Server) streamStatus(w http.ResponseWriter, r *http.Request) error {
+	rec, err := s.findStream(r)
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
@@ -111,7 +100,7 @@ func (s *Server) streamStatus(w http.ResponseWriter, r *http.Request) {
 	if rec.Completed != nil {
 		status.CompletedAt = new(protocol.FormatTime(*rec.Completed))
 	}
-	respond(w, http.StatusOK, status)
+	return respond(w, http.StatusOK, status)
 }
 
 // lookUp returns the record of a stream, or ErrNotFound. Every id that comes
@@ -139,19 +128,16 @@ func (s *Server) record(ctx context.Context, id string) (store.Stream, error) {
 	return rec, err
 }
 
-// findStream returns the record of a stream of the caller; if ok is false it has
-// responded.
-func (s *Server) findStream(w http.ResponseWriter, r *http.Request) (rec store.Stream, ok bool) {
+// findStream returns the record of a stream of the caller.
+func (s *Server) findStream(r *http.Request) (store.Stream, error) {
 	rec, err := s.record(r.Context(), r.PathValue("id"))
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && rec.Account != caller(r.Context()).Account:
-		refuse(w, r, http.StatusNotFound, "There is no stream with this id")
+		return rec, refused(http.StatusNotFound, "There is no stream with this id")
 	case err != nil:
-		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be looked up; try again", err)
-	default:
-		return rec, true
+		return rec, unavailable("The stream could not be looked up; try again", err)
 	}
-	return rec, false
+	return rec, nil
 }
 
 // streamURL is where a client opens the stream: as httpURL.
@@ -174,16 +160,15 @@ func newToken() string {
 
 // alive is GET /healthz: the process responds, and nothing is broken that only
 // a restart repairs. A store that may come back by itself is for /readyz.
-func (s *Server) alive(w http.ResponseWriter, r *http.Request) {
+func (s *Server) alive(w http.ResponseWriter, _ *http.Request) error {
 	if s.store.Err() != nil {
-		refuse(w, r, http.StatusServiceUnavailable, "The connection to the store is closed; the server has to be started again")
-		return
+		return refused(http.StatusServiceUnavailable, "The connection to the store is closed; the server has to be started again")
 	}
-	respond(w, http.StatusOK, protocol.TestResponse{Status: protocol.StatusOK, Message: "Alive"})
+	return respond(w, http.StatusOK, protocol.TestResponse{Status: protocol.StatusOK, Message: "Alive"})
 }
 
 // ready is GET /readyz: the store works and new streams are accepted.
-func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	err := s.store.Ping(ctx)
@@ -192,12 +177,11 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case s.streams.Stopping():
-		refuse(w, r, http.StatusServiceUnavailable, "The server is stopping")
+		return refused(http.StatusServiceUnavailable, "The server is stopping")
 	case store.Full(err):
-		s.failed(w, r, http.StatusServiceUnavailable, "The store is full", err)
+		return unavailable("The store is full", err)
 	case err != nil:
-		s.failed(w, r, http.StatusServiceUnavailable, "The store does not respond", err)
-	default:
-		respond(w, http.StatusOK, protocol.TestResponse{Status: protocol.StatusOK, Message: "Ready"})
+		return unavailable("The store does not respond", err)
 	}
+	return respond(w, http.StatusOK, protocol.TestResponse{Status: protocol.StatusOK, Message: "Ready"})
 }

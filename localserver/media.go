@@ -42,73 +42,68 @@ const (
 const DefaultMaxMedia = 1 << 30
 
 // mediaInput is POST /v1/media/input: an address for the upload by PUT.
-func (s *Server) mediaInput(w http.ResponseWriter, r *http.Request) {
-	name, ok := s.location(w, r)
-	if !ok {
-		return
+func (s *Server) mediaInput(w http.ResponseWriter, r *http.Request) error {
+	name, err := location(w, r)
+	if err != nil {
+		return err
 	}
 	if strings.HasPrefix(name, resultPrefix) {
-		respond(w, http.StatusBadRequest, protocol.Invalid("url", "must not begin with media://live/: what is there is the service's"))
-		return
+		return protocol.Invalid("url", "must not begin with media://live/: what is there is the service's")
 	}
-	s.grantMedia(w, r, http.MethodPut, name)
+	return s.grantMedia(w, r, http.MethodPut, name)
 }
 
 // mediaOutput is POST /v1/media/output: an address for the download by GET, if
 // the object exists.
-func (s *Server) mediaOutput(w http.ResponseWriter, r *http.Request) {
-	name, ok := s.location(w, r)
-	if !ok {
-		return
+func (s *Server) mediaOutput(w http.ResponseWriter, r *http.Request) error {
+	name, err := location(w, r)
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	account := caller(r.Context()).Account
-	var err error
 	if id, _, ok := parseResultName(name); ok {
 		_, err = s.finishedStream(ctx, account, id)
 	} else {
 		_, err = s.store.StatMedia(ctx, account, name, s.now())
 	}
-	if s.mediaFound(w, r, err, "The location could not be looked up; try again") {
-		s.grantMedia(w, r, http.MethodGet, name)
+	if err != nil {
+		return notFound(err, "The location could not be looked up; try again")
 	}
+	return s.grantMedia(w, r, http.MethodGet, name)
 }
 
-// mediaFound reports whether a call of the store has found an object; otherwise it has
-// responded.
-func (s *Server) mediaFound(w http.ResponseWriter, r *http.Request, err error, failed string) bool {
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		refuse(w, r, http.StatusNotFound, "Nothing is stored at this location")
-	case err != nil:
-		s.failed(w, r, http.StatusServiceUnavailable, failed, err)
+// notFound is what a request fails with because a call of the store has not found an
+// object; message is for other errors.
+func notFound(err error, message string) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return refused(http.StatusNotFound, "Nothing is stored at this location")
 	}
-	return err == nil
+	return unavailable(message, err)
 }
 
-// location reads the body of the media operations; if ok is false it has
-// responded. The name is the part after media://, and opaque.
-func (s *Server) location(w http.ResponseWriter, r *http.Request) (name string, ok bool) {
-	body, ok := readBody(w, r)
-	if !ok {
-		return "", false
+// location reads the body of the media operations. The name is the part after media://, and
+// opaque.
+func location(w http.ResponseWriter, r *http.Request) (name string, err error) {
+	body, err := readBody(w, r, maxBody)
+	if err != nil {
+		return "", err
 	}
 	location, invalid := protocol.ParseMediaLocation(body)
 	if invalid != nil {
-		respond(w, http.StatusBadRequest, invalid)
-		return "", false
+		return "", invalid
 	}
-	return strings.TrimPrefix(location.URL, protocol.MediaScheme), true
+	return strings.TrimPrefix(location.URL, protocol.MediaScheme), nil
 }
 
 // grantMedia responds with a signed address.
-func (s *Server) grantMedia(w http.ResponseWriter, r *http.Request, method, name string) {
+func (s *Server) grantMedia(w http.ResponseWriter, r *http.Request, method, name string) error {
 	var nonce [8]byte
 	_, _ = rand.Read(nonce[:]) // never fails: it ends the program instead
 	signed := s.signer.sign(grant{method: method, account: caller(r.Context()).Account, name: name,
 		expires: s.now().Add(mediaAddressTTL), nonce: binary.BigEndian.Uint64(nonce[:])})
-	respond(w, http.StatusCreated, protocol.MediaLocation{URL: s.httpURL(r, mediaPath+signed)})
+	return respond(w, http.StatusCreated, protocol.MediaLocation{URL: s.httpURL(r, mediaPath+signed)})
 }
 
 // httpURL is the address of a path: under the public address, or under a
@@ -122,19 +117,17 @@ func (s *Server) httpURL(r *http.Request, path string) string {
 }
 
 // beginTransfer verifies the address of a transfer and counts it against its
-// account's quota; if ok is false it has responded.
-func (s *Server) beginTransfer(w http.ResponseWriter, r *http.Request) (g grant, release func(), ok bool) {
-	g, ok = s.signer.verify(r.PathValue("sealed"), r.Method, s.now())
+// account's quota.
+func (s *Server) beginTransfer(r *http.Request) (g grant, release func(), err error) {
+	g, ok := s.signer.verify(r.PathValue("sealed"), r.Method, s.now())
 	if !ok {
-		refuse(w, r, http.StatusForbidden, "This address is not valid, or has expired")
-		return g, nil, false
+		return g, nil, refused(http.StatusForbidden, "This address is not valid, or has expired")
 	}
 	infoOf(r.Context()).who.Account = g.account
 	if !s.transferQuota.Acquire(g.account) {
-		refuse(w, r, http.StatusTooManyRequests, "Too many transfers at once; try again later")
-		return g, nil, false
+		return g, nil, refused(http.StatusTooManyRequests, "Too many transfers at once; try again later")
 	}
-	return g, func() { s.transferQuota.Release(g.account) }, true
+	return g, func() { s.transferQuota.Release(g.account) }, nil
 }
 
 // sweepMedia removes the remains of abandoned uploads and replaced objects.
@@ -245,17 +238,19 @@ const (
 
 // listMedia is GET /v1/media: the objects of the account, sorted by name, and
 // how much of its storage they use.
-func (s *Server) listMedia(w http.ResponseWriter, r *http.Request) {
-	after, ok := queryLocation(w, r.URL.Query(), "after", false)
-	if !ok {
-		return
+func (s *Server) listMedia(w http.ResponseWriter, r *http.Request) error {
+	after := ""
+	if query := r.URL.Query(); query.Has("after") {
+		var err error
+		if after, err = queryLocation(query, "after"); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	objects, used, err := s.store.ListMedia(ctx, caller(r.Context()).Account, s.now())
 	if err != nil {
-		s.failed(w, r, http.StatusServiceUnavailable, "The media could not be listed; try again", err)
-		return
+		return unavailable("The media could not be listed; try again", err)
 	}
 	list := protocol.MediaList{Media: []protocol.MediaObject{}, Used: used, Limit: s.options.AccountStorage}
 	from := sort.Search(len(objects), func(i int) bool { return objects[i].Name > after })
@@ -267,31 +262,28 @@ func (s *Server) listMedia(w http.ResponseWriter, r *http.Request) {
 		list.Media = append(list.Media, protocol.MediaObject{URL: protocol.MediaScheme + o.Name, Size: o.Size,
 			CreatedAt: protocol.FormatTime(o.Written), ExpiresAt: protocol.FormatTime(o.Written.Add(store.MediaTTL))})
 	}
-	respond(w, http.StatusOK, list)
+	return respond(w, http.StatusOK, list)
 }
 
 // deleteMedia is DELETE /v1/media?url=LOCATION.
-func (s *Server) deleteMedia(w http.ResponseWriter, r *http.Request) {
-	name, ok := queryLocation(w, r.URL.Query(), "url", true)
-	if !ok {
-		return
+func (s *Server) deleteMedia(w http.ResponseWriter, r *http.Request) error {
+	name, err := queryLocation(r.URL.Query(), "url")
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	account := caller(r.Context()).Account
-	err := s.store.DeleteMedia(ctx, account, name, s.now())
-	if s.mediaFound(w, r, err, "The object could not be deleted; try again") {
-		s.log.Info("media deleted", "request", requestID(r.Context()), "account", account)
-		w.WriteHeader(http.StatusNoContent)
+	if err := s.store.DeleteMedia(ctx, account, name, s.now()); err != nil {
+		return notFound(err, "The object could not be deleted; try again")
 	}
+	s.log.Info("media deleted", "request", requestID(r.Context()), "account", account)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
 }
 
-// queryLocation reads a media location from a query and returns its name; if ok
-// is false it has responded.
-func queryLocation(w http.ResponseWriter, query url.Values, field string, required bool) (name string, ok bool) {
-	if !required && !query.Has(field) {
-		return "", true
-	}
+// queryLocation reads a media location from a query and returns its name.
+func queryLocation(query url.Values, field string) (name string, err error) {
 	location := protocol.MediaLocation{URL: query.Get(field)}
 	invalid := location.Validate()
 	if invalid == nil && len(query[field]) != 1 {
@@ -299,10 +291,9 @@ func queryLocation(w http.ResponseWriter, query url.Values, field string, requir
 	}
 	if invalid != nil {
 		invalid.Errors[0].Field = field
-		respond(w, http.StatusBadRequest, invalid)
-		return "", false
+		return "", invalid
 	}
-	return strings.TrimPrefix(location.URL, protocol.MediaScheme), true
+	return strings.TrimPrefix(location.URL, protocol.MediaScheme), nil
 }
 
 // overQuota is the message for an upload that its account has no storage for.

@@ -21,41 +21,62 @@ const bodyTooLarge = "The request body is too large"
 // storeFull is the message for new streams and media that a full store refuses.
 const storeFull = "The store is full; try again later"
 
-// limitBody makes reading the body of a route fail after limit bytes.
-func limitBody(next http.HandlerFunc, limit int64) http.Handler {
+// failure is an error of a handler that says what to respond.
+type failure struct {
+	status  int
+	message string // for clients
+	cause   error  // for the log; nil if the request is refused for what it is
+}
+
+func (f *failure) Error() string { return f.message }
+
+// refused is a request that fails for what it is.
+func refused(status int, message string) error { return &failure{status: status, message: message} }
+
+// unavailable is a request that fails because of the store.
+func unavailable(message string, cause error) error {
+	return &failure{http.StatusServiceUnavailable, message, cause}
+}
+
+// handle responds with the error that a handler returns. One that does not say what to
+// respond is a fault of the server.
+func (s *Server) handle(next func(w http.ResponseWriter, r *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = &limitedBody{ReadCloser: http.MaxBytesReader(w, r.Body, limit), whole: r.Body}
-		next(w, r)
+		err := next(w, r)
+		var invalid *protocol.ValidationErrorResponse
+		failed := &failure{http.StatusInternalServerError, "Internal error", err}
+		switch {
+		case err == nil:
+			return
+		case errors.As(err, &invalid):
+			_ = respond(w, http.StatusBadRequest, invalid)
+			return
+		case errors.As(err, &failed) && failed.cause == nil:
+		default:
+			s.log.Error("request failed", "request", requestID(r.Context()), "status", failed.status, recovered.Attr(failed.cause))
+		}
+		refuse(w, r, failed.status, failed.message)
 	})
 }
 
-type limitedBody struct {
-	io.ReadCloser
-	whole io.Reader
-}
-
-// readBody reads a limited body; if ok is false it has responded.
-func readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+// readBody reads a body of at most limit bytes.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	// The time to send the response begins when the body was read or did not arrive.
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Now().Add(requestTimeout + responseTimeout)) // not supported in some tests only
-	body, err := io.ReadAll(r.Body)
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	_ = control.SetWriteDeadline(time.Now().Add(responseTimeout))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case err == nil:
-		return body, true
+		return body, nil
 	case errors.As(err, &tooLarge):
-		if limited, ok := r.Body.(*limitedBody); ok {
-			discard(w, limited.whole)
-		}
-		refuse(w, r, http.StatusRequestEntityTooLarge, bodyTooLarge)
+		discard(w, r.Body)
+		return nil, refused(http.StatusRequestEntityTooLarge, bodyTooLarge)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		refuse(w, r, http.StatusRequestTimeout, "The request body did not arrive in time")
-	default:
-		respond(w, http.StatusBadRequest, protocol.Invalid("", "could not be read"))
+		return nil, refused(http.StatusRequestTimeout, "The request body did not arrive in time")
 	}
-	return nil, false
+	return nil, protocol.Invalid("", "could not be read")
 }
 
 // discard reads the rest of a body that is refused, for a while. A client that
@@ -65,8 +86,8 @@ func discard(w http.ResponseWriter, body io.Reader) {
 	_, _ = io.Copy(io.Discard, body)
 }
 
-// respond writes one JSON body.
-func respond(w http.ResponseWriter, status int, body any) {
+// respond writes one JSON body. It returns nil, for the handlers that end with it.
+func respond(w http.ResponseWriter, status int, body any) error {
 	raw, err := protocol.MarshalLine(body)
 	if err != nil { // every body is of a type of this module that marshals
 		panic(err)
@@ -77,6 +98,7 @@ func respond(w http.ResponseWriter, status int, body any) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(raw, '\n')) // fails only if the client is gone
+	return nil
 }
 
 // refuse responds with an ErrorResponse. The message is for clients; details
@@ -90,12 +112,5 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, message string) 
 			w.Header().Set("Retry-After", "1")
 		}
 	}
-	respond(w, status, protocol.ErrorResponse{RequestID: requestID(r.Context()), Message: message})
-}
-
-// failed logs why a request could not be served and responds without the
-// details.
-func (s *Server) failed(w http.ResponseWriter, r *http.Request, status int, message string, err error) {
-	s.log.Error("request failed", "request", requestID(r.Context()), "status", status, recovered.Attr(err))
-	refuse(w, r, status, message)
+	_ = respond(w, status, protocol.ErrorResponse{RequestID: requestID(r.Context()), Message: message})
 }

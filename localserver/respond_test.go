@@ -15,11 +15,13 @@ func TestLateBodyGetsAResponse(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := httptest.NewUnstartedServer(limitBody(func(w http.ResponseWriter, r *http.Request) {
-				if _, ok := readBody(w, r); ok {
+			h := httptest.NewUnstartedServer(new(Server).handle(func(w http.ResponseWriter, r *http.Request) error {
+				_, err := readBody(w, r, maxBody)
+				if err == nil {
 					t.Error("the body was read")
 				}
-			}, maxBody))
+				return err
+			}))
 			h.Config.ReadTimeout = 200 * time.Millisecond
 			h.Config.WriteTimeout = 200 * time.Millisecond
 			h.EnableHTTP2 = http2

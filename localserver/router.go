@@ -50,34 +50,33 @@ const metricsRoute = "GET /metrics"
 
 // patterns are the routes. Each of them is described in openapi.json.
 func (s *Server) patterns() map[string]http.Handler {
-	do := func(f http.HandlerFunc) http.Handler { return f }
 	routes := map[string]http.Handler{
-		"PUT " + mediaPath + "{sealed}": do(s.upload),
-		"GET " + mediaPath + "{sealed}": do(s.download),
-		"GET " + streamPath + "{id}":    do(s.openStream),
-		"GET /healthz":                  do(s.alive),
-		"GET /readyz":                   do(s.ready),
-		"GET /openapi.json":             do(describe),
+		"PUT " + mediaPath + "{sealed}": s.handle(s.upload),
+		"GET " + mediaPath + "{sealed}": s.handle(s.download),
+		"GET " + streamPath + "{id}":    s.handle(s.openStream),
+		"GET /healthz":                  s.handle(s.alive),
+		"GET /readyz":                   s.handle(s.ready),
+		"GET /openapi.json":             http.HandlerFunc(describe),
 	}
 	if s.options.MetricsAddr == "" {
 		routes[metricsRoute] = s.ofKnownHost(s.metrics.handler())
 	}
 	// The operations need an API key and are rate-limited.
 	for pattern, h := range map[string]http.Handler{
-		"GET /v1/test":          do(s.test),
-		"POST /v1/live":         subscribed(limitBody(s.createStream, maxLiveBody)),
-		"GET /v1/live/{id}":     subscribed(do(s.streamStatus)),
-		"GET " + watchPath:      subscribed(do(s.watchStream)),
-		"GET /v1/media":         subscribed(do(s.listMedia)),
-		"DELETE /v1/media":      subscribed(do(s.deleteMedia)),
-		"POST /v1/media/input":  subscribed(limitBody(s.mediaInput, maxBody)),
-		"POST /v1/media/output": subscribed(limitBody(s.mediaOutput, maxBody)),
-		"POST /v1/diarize":      subscribed(limitBody(s.createJob(protocol.JobDiarize), maxBody)),
-		"POST /v1/voiceprint":   subscribed(limitBody(s.createJob(protocol.JobVoiceprint), maxBody)),
-		"POST /v1/identify":     subscribed(limitBody(s.createJob(protocol.JobIdentify), maxLiveBody)),
-		jobStatusRoute:          subscribed(do(s.jobStatus)),
-		"DELETE /v1/jobs/{id}":  subscribed(do(s.cancelJob)),
-		"GET /v2/jobs":          subscribed(do(s.listJobs)),
+		"GET /v1/test":          s.handle(s.test),
+		"POST /v1/live":         subscribed(s.handle(s.createStream)),
+		"GET /v1/live/{id}":     subscribed(s.handle(s.streamStatus)),
+		"GET " + watchPath:      subscribed(s.handle(s.watchStream)),
+		"GET /v1/media":         subscribed(s.handle(s.listMedia)),
+		"DELETE /v1/media":      subscribed(s.handle(s.deleteMedia)),
+		"POST /v1/media/input":  subscribed(s.handle(s.mediaInput)),
+		"POST /v1/media/output": subscribed(s.handle(s.mediaOutput)),
+		"POST /v1/diarize":      subscribed(s.handle(s.createJob(protocol.JobDiarize, maxBody))),
+		"POST /v1/voiceprint":   subscribed(s.handle(s.createJob(protocol.JobVoiceprint, maxBody))),
+		"POST /v1/identify":     subscribed(s.handle(s.createJob(protocol.JobIdentify, maxLiveBody))),
+		jobStatusRoute:          subscribed(s.handle(s.jobStatus)),
+		"DELETE /v1/jobs/{id}":  subscribed(s.handle(s.cancelJob)),
+		"GET /v2/jobs":          subscribed(s.handle(s.listJobs)),
 	} {
 		routes[pattern] = s.limited(pattern, h)
 	}

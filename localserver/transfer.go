@@ -26,23 +26,26 @@ const (
 // addressUsed is the message for an upload to an address that a complete upload has used.
 const addressUsed = "This address was used for an upload; ask for a new one"
 
+// notStored is the message for an upload that the store has failed to take.
+const notStored = "The object could not be stored; try again"
+
 // hugeNumber is a position in a range that is beyond the end of any object.
 var hugeNumber = regexp.MustCompile("[1-9][0-9]{18,}")
 
-var errTooLarge = errors.New("larger than media may be")
+var errTooLarge = refused(http.StatusRequestEntityTooLarge, "The object is too large")
 
 // upload is PUT on a signed address. The bytes go to the store as they arrive;
 // the object is replaced when all of them are stored.
-func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
+func (s *Server) upload(w http.ResponseWriter, r *http.Request) error {
 	body := &uploadReader{body: r.Body, control: http.NewResponseController(w), left: s.options.MaxMedia}
 	defer func() { // also the body of an upload that is refused
 		if !body.failed && r.Header.Get("Expect") == "" { // otherwise the client waits for permission to send
 			discard(w, r.Body)
 		}
 	}()
-	g, release, ok := s.beginTransfer(w, r)
-	if !ok {
-		return
+	g, release, err := s.beginTransfer(r)
+	if err != nil {
+		return err
 	}
 	defer release()
 	ctx, cancel := context.WithTimeout(r.Context(), store.MediaWriteTime)
@@ -55,14 +58,11 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	done()
 	switch {
 	case err != nil:
-		s.failed(w, r, http.StatusServiceUnavailable, "The object could not be stored; try again", err)
-		return
+		return unavailable(notStored, err)
 	case used:
-		refuse(w, r, http.StatusForbidden, addressUsed)
-		return
+		return refused(http.StatusForbidden, addressUsed)
 	case r.Header.Get("Content-Range") != "": // stored, it would be taken for the whole object
-		respond(w, http.StatusBadRequest, protocol.Invalid("", "is a part of an object; upload all of it"))
-		return
+		return protocol.Invalid("", "is a part of an object; upload all of it")
 	}
 	var over *store.QuotaError
 	info, err := s.receive(ctx, g, permit, r.ContentLength, body)
@@ -70,27 +70,25 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err == nil:
 		s.log.Info("media stored", "request", requestID(r.Context()), "account", g.account, "bytes", info.Size)
-		respond(w, http.StatusOK, protocol.MediaLocation{URL: protocol.MediaScheme + g.name})
-	case errors.Is(err, errTooLarge), errors.As(err, &over):
-		message := "The object is too large"
-		if over != nil {
-			message = overQuota(over)
-		}
+		return respond(w, http.StatusOK, protocol.MediaLocation{URL: protocol.MediaScheme + g.name})
+	case errors.As(err, &over):
 		w.Header().Set("Connection", "close")
-		refuse(w, r, http.StatusRequestEntityTooLarge, message)
+		return refused(http.StatusRequestEntityTooLarge, overQuota(over))
+	case errors.Is(err, errTooLarge):
+		w.Header().Set("Connection", "close")
+		return err
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
-		refuse(w, r, http.StatusRequestTimeout, "The object did not arrive in time")
+		return refused(http.StatusRequestTimeout, "The object did not arrive in time")
 	case body.failed:
 		w.Header().Set("Connection", "close")
-		respond(w, http.StatusBadRequest, protocol.Invalid("", "did not arrive whole"))
+		return protocol.Invalid("", "did not arrive whole")
 	case errors.Is(err, store.ErrUsed):
-		refuse(w, r, http.StatusForbidden, addressUsed)
+		return refused(http.StatusForbidden, addressUsed)
 	case errors.Is(err, store.ErrFull):
-		s.failed(w, r, http.StatusServiceUnavailable, storeFull, err)
-	default:
-		s.failed(w, r, http.StatusServiceUnavailable, "The object could not be stored; try again", err)
+		return unavailable(storeFull, err)
 	}
+	return unavailable(notStored, err)
 }
 
 // receive writes a body to the store. After an error the earlier object
@@ -138,10 +136,10 @@ func (p *uploadReader) Read(buf []byte) (int, error) {
 }
 
 // download is GET and HEAD on a signed address, whole or in ranges.
-func (s *Server) download(w http.ResponseWriter, r *http.Request) {
-	g, release, ok := s.beginTransfer(w, r)
-	if !ok {
-		return
+func (s *Server) download(w http.ResponseWriter, r *http.Request) error {
+	g, release, err := s.beginTransfer(r)
+	if err != nil {
+		return err
 	}
 	defer release()
 	ctx, cancel := context.WithCancel(r.Context())
@@ -151,7 +149,6 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	var content io.ReadSeeker
 	var info store.MediaInfo
 	kind := "application/octet-stream"
-	var err error
 	if id, format, ok := parseResultName(g.name); ok {
 		content, info, err = s.result(ctx, g.account, id, format)
 		kind = format.contentType
@@ -162,8 +159,8 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 			defer func() { _ = object.Close() }() // what remains is swept
 		}
 	}
-	if !s.mediaFound(w, r, err, "The object could not be read; try again") {
-		return
+	if err != nil {
+		return notFound(err, "The object could not be read; try again")
 	}
 	h := w.Header()
 	h.Set("Content-Type", kind)
@@ -187,6 +184,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 		s.log.Error("a download was aborted", "request", requestID(r.Context()), "error", source.err)
 		panic(http.ErrAbortHandler) // so that the client sees that it is incomplete
 	}
+	return nil
 }
 
 // downloadWriter gives each write its own deadline, and writes the errors that

@@ -27,22 +27,20 @@ const (
 // watchStream is GET /v1/live/{id}/events. Any number of clients with a key of
 // the stream's account can watch it, on any node, within the limits of the
 // node.
-func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
-	from, words, invalid := watchQuery(r.URL.Query())
-	if invalid != nil {
-		respond(w, http.StatusBadRequest, invalid)
-		return
+func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) error {
+	from, words, err := watchQuery(r.URL.Query())
+	if err == nil {
+		err = checkUpgrade(w, r)
 	}
-	if !checkUpgrade(w, r) {
-		return
+	if err != nil {
+		return err
 	}
 	account, key := caller(r.Context()).Account, caller(r.Context()).Key
-	rec, ok := s.findStream(w, r)
-	if !ok {
-		return
+	rec, err := s.findStream(r)
+	if err != nil {
+		return err
 	}
-	err := s.watchers.Acquire()
-	if err == nil {
+	if err = s.watchers.Acquire(); err == nil {
 		defer s.watchers.Release()
 		if s.watcherQuota.Acquire(account) {
 			defer s.watcherQuota.Release(account)
@@ -52,30 +50,28 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case errors.Is(err, limits.ErrStopping):
-		refuse(w, r, http.StatusServiceUnavailable, "The server is stopping and takes no new watchers")
-		return
+		return refused(http.StatusServiceUnavailable, "The server is stopping and takes no new watchers")
 	case err != nil:
-		refuse(w, r, http.StatusTooManyRequests, "Too many watchers at once; try again later")
-		return
+		return refused(http.StatusTooManyRequests, "Too many watchers at once; try again later")
 	}
 	log := s.log.With("stream", rec.ID, "request", requestID(r.Context()))
 	conn, err := upgrader.Upgrade(w, r, w.Header().Clone()) // responds by itself when it fails
 	if err != nil {
 		log.Info("handshake failed", "error", err)
-		return
+		return nil
 	}
 	defer func() { _ = conn.Close() }()
 	stream.NewWatcher(stream.WatcherConfig{
 		ID: rec.ID, Revoked: func() bool { return s.keys.Revoked(key) }, From: from, Words: words, Log: log, Store: s.store, Counters: &s.counters,
 		Record: func(ctx context.Context) (store.Stream, error) { return s.record(ctx, rec.ID) },
 	}, conn).Run(s.ctx, s.watchers.Drain())
+	return nil
 }
 
 // watchQuery returns how many messages the watcher has already, and whether it asks
 // for words.
-func watchQuery(query url.Values) (from int, words bool, invalid *protocol.ValidationErrorResponse) {
+func watchQuery(query url.Values) (from int, words bool, err error) {
 	if query.Has("from") {
-		var err error
 		if from, err = strconv.Atoi(query.Get("from")); err != nil || from < 0 || len(query["from"]) != 1 {
 			return 0, false, protocol.Invalid("from", "must be a whole number, 0 or more: how many messages are there already")
 		}

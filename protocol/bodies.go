@@ -97,6 +97,9 @@ type ValidationErrorResponse struct {
 	Errors  []ValidationError `json:"errors"`
 }
 
+// Error makes it an error that a handler can return.
+func (r *ValidationErrorResponse) Error() string { return r.Message }
+
 // ValidationError is the error of one field of a request.
 type ValidationError struct {
 	Field   string `json:"field"`
