@@ -102,9 +102,12 @@ func TestUnknownPathsAndMethodsFailInJSON(t *testing.T) {
 		{"PATCH", "/v1/stream/3", "GET, HEAD"},
 		{"OPTIONS", "/healthz", "GET, HEAD"},
 		{"MADEUPMETHODOFGREATLENGTH", "/v1/test", "GET, HEAD"},
+		{"get", "/v1/test", "GET, HEAD"}, // methods are case-sensitive
 	} {
 		res := h.do(c.method, c.path, "", nil)
-		res.apiError(t, 405)
+		if message := res.apiError(t, 405).Message; !strings.HasSuffix(message, " "+c.method[:min(len(c.method), 16)]) {
+			t.Errorf("%s %s: %q", c.method, c.path, message)
+		}
 		if got := res.Header.Get("Allow"); got != c.allow {
 			t.Errorf("%s %s: Allow %q, want %q", c.method, c.path, got, c.allow)
 		}

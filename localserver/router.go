@@ -141,5 +141,5 @@ func isClean(p string) bool {
 // method is the method of a request, shortened for messages and the log.
 func method(r *http.Request) string {
 	const longest = 16
-	return strings.ToUpper(r.Method[:min(len(r.Method), longest)])
+	return r.Method[:min(len(r.Method), longest)]
 }
