@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,6 +50,7 @@ func noSound(err error) error {
 	return fail(Hint, "the sound system does not start: %w", err)
 }
 
+// portAudioDevices lists the capture devices, without those that record what the machine plays.
 func portAudioDevices(ctx context.Context) ([]Device, error) {
 	var list []Device
 	err := withPortAudio(ctx, func() error {
@@ -59,8 +61,14 @@ func portAudioDevices(ctx context.Context) ([]Device, error) {
 		list, _, err = listNative()
 		return errors.Join(err, portaudio.Terminate())
 	})
+	if PlaysOnly(ctx) {
+		list = slices.DeleteFunc(list, ofSoundServer)
+	}
 	return list, err
 }
+
+// ofSoundServer reports whether a device is what the sound server gives to ALSA.
+func ofSoundServer(d Device) bool { return d.Name == "default" || d.Name == "pulse" }
 
 // listNative lists the capture devices, with the library's records of them by
 // number. The library must be initialized.
@@ -189,7 +197,7 @@ func startDevice(want string, all bool) (*paStream, error) {
 			_ = s.stream.Close()
 			continue
 		}
-		if dev.Name == "default" || dev.Name == "pulse" {
+		if ofSoundServer(dev) {
 			s.watch()
 		}
 		return s, nil
