@@ -292,12 +292,12 @@ func (m *microphone) reopen(ctx context.Context, orDefault bool) (Source, error)
 	if m.wanted != nil {
 		wanted = *m.wanted
 	}
-	names := slices.Compact([]string{wanted.Key(), m.device.Key()})
+	names := []string{wanted.Key(), m.device.Key()}
 	if orDefault {
 		names = append(names, "")
 	}
 	var err error
-	for _, name := range names {
+	for _, name := range slices.Compact(names) {
 		var next *microphone
 		if next, err = m.openAgain(ctx, name); err == nil {
 			if next.device.Key() != wanted.Key() {

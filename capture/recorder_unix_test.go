@@ -54,3 +54,39 @@ exit 1`})
 	}
 	capturetest.NoGroup(t, filepath.Join(dir, "pid"))
 }
+
+// TestDefaultOutput: what the machine plays is captured from the output that is the default now, in whose place nothing
+// stands.
+func TestDefaultOutput(t *testing.T) {
+	capturetest.Need(t, "pulseaudio", "pactl", "parec")
+	server := capturetest.SoundServer(t)
+	server.Use(t)
+	pactl := func(args ...string) {
+		if out, err := server.Command("pactl", args...).CombinedOutput(); err != nil {
+			t.Fatalf("pactl %v: %v\n%s", args, err, out)
+		}
+	}
+	pactl("load-module", "module-null-sink", "sink_name=headphones", "sink_properties=device.description=Headphones")
+	pactl("set-default-sink", "mic")
+	src, err := Open(t.Context(), Spec{Input: "speakers"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Start(t.Context(), src, ChunkReaderOptions{})
+	defer r.Close()
+	pactl("set-default-sink", "headphones")
+	late := time.After(60 * time.Second)
+	for st := r.Stats(); st.Outage != nil || st.Device != "Monitor of Headphones"; st = r.Stats() {
+		select {
+		case _, more := <-r.Chunks():
+			if !more {
+				t.Fatal(r.Err())
+			}
+		case <-late:
+			t.Fatalf("%q is still captured: %+v", st.Device, st)
+		}
+	}
+	if st := r.Stats(); st.StandsIn != "" || len(st.Gaps) != 1 {
+		t.Errorf("%+v", st)
+	}
+}

@@ -65,6 +65,14 @@ func (s *Server) Env() (env []string) {
 	return append(env, s.Vars...)
 }
 
+// Use makes the test a client of the server.
+func (s *Server) Use(t *testing.T) {
+	for _, v := range s.Vars {
+		name, value, _ := strings.Cut(v, "=")
+		t.Setenv(name, value)
+	}
+}
+
 // Command is a client of the server.
 func (s *Server) Command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)

@@ -26,10 +26,16 @@ type Device struct {
 
 	id      string // of a recorder's device: its own name for it; "" = the default
 	monitor bool   // what an output plays
+	follows bool   // it was opened as the default output, and is replaced by another one that becomes that
 }
 
-// Key is what opens the device again.
-func (d Device) Key() string { return cmp.Or(d.id, d.Name) }
+// Key is what opens the device again; "" = the default.
+func (d Device) Key() string {
+	if d.follows {
+		return ""
+	}
+	return cmp.Or(d.id, d.Name)
+}
 
 // ErrNone says that the machine has no capture device, or that this build cannot use one.
 var ErrNone = errors.New("no capture device")

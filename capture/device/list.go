@@ -11,11 +11,35 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"hubbub/capture/program"
 )
 
 // What programs of the machine list as devices.
+
+// watchInterval is how often the sound server is asked while a device is open.
+const watchInterval = 10 * time.Second
+
+// watch asks the sound server, at once and then again and again, while ask returns true and until stop is
+// called.
+func watch(ask func(context.Context) (more bool)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(watchInterval)
+		defer tick.Stop()
+		for ask(ctx) {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() { cancel(); done.Wait() }
+}
 
 // pulseSource is a source of PulseAudio, or of PipeWire in its place.
 type pulseSource struct {

@@ -10,7 +10,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -108,34 +107,24 @@ type paStream struct {
 	stop         func()       // ends watch
 }
 
-// watchInterval is how often the sound server is asked.
-const watchInterval = 10 * time.Second
-
 // watch notices which microphone the sound server gives to ALSA's devices of it, which follow it without
 // notice, and that it has none left: they are then what the machine plays. A server that has
 // none from the start was chosen for that.
 func (s *paStream) watch() {
-	ctx, cancel := context.WithCancel(context.Background())
-	var done sync.WaitGroup
-	done.Go(func() {
-		tick := time.NewTicker(watchInterval)
-		defer tick.Stop()
-		for first := true; ; first = false {
-			if sources, err := pulseSources(ctx); err == nil {
-				if playOnly(sources) {
-					s.noMicrophone.Store(!first)
-					return
-				}
-				s.source.Store(recordedSource(ctx, sources, os.Getpid()))
-			}
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return
-			}
+	first := true
+	s.stop = watch(func(ctx context.Context) (more bool) {
+		sources, err := pulseSources(ctx)
+		switch {
+		case err != nil:
+		case playOnly(sources):
+			s.noMicrophone.Store(!first)
+			return false
+		default:
+			s.source.Store(recordedSource(ctx, sources, os.Getpid()))
 		}
+		first = false
+		return true
 	})
-	s.stop = func() { cancel(); done.Wait() }
 }
 
 // Open opens and starts a device: at 16 kHz mono if the device supports

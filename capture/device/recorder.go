@@ -67,7 +67,7 @@ func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all boo
 	if all {
 		channels = realChannels(dev)
 	}
-	p := &process{dev: dev, channels: channels, block: make([]byte, 2*BlockLength(audiofile.SampleRate)*channels)}
+	p := &process{dev: dev, channels: channels, stop: func() {}, block: make([]byte, 2*BlockLength(audiofile.SampleRate)*channels)}
 	p.samples = make([]float32, len(p.block)/2)
 	ctx, p.kill = context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, r.name, r.args(ctx, dev, channels)...)
@@ -94,6 +94,9 @@ func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all boo
 	late := time.AfterFunc(timeout, p.kill)
 	if _, err = io.ReadFull(p.out, p.block); err == nil && late.Stop() {
 		p.pending = true
+		if monitor && want == "" {
+			p.follow(r)
+		}
 		return p, nil
 	}
 	late.Stop()
@@ -159,6 +162,20 @@ type process struct {
 	block     []byte
 	pending   bool // block has not been read yet
 	samples   []float32
+	stop      func() // ends watch
+}
+
+// follow ends the process when another output is the default one.
+func (p *process) follow(r *Recorder) {
+	p.dev.follows = true
+	p.stop = watch(func(ctx context.Context) (more bool) {
+		if d, err := r.find(ctx, "", true); err != nil || d.id == p.dev.id {
+			return true
+		}
+		_, _ = p.complaint.tail.Write([]byte("another output is the default now\n"))
+		p.kill()
+		return false
+	})
 }
 
 func (p *process) Device() Device     { return p.dev }
@@ -224,6 +241,7 @@ func (c *complaints) Write(b []byte) (int, error) {
 }
 
 func (p *process) Close() error {
+	p.stop()
 	p.kill()
 	_ = p.wait()
 	return nil

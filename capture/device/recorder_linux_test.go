@@ -18,7 +18,7 @@ import (
 func TestRecordersOfVirtualMicrophone(t *testing.T) {
 	capturetest.Need(t, "pulseaudio", "pactl", "paplay", "parec", "arecord", "sox")
 	server := capturetest.SoundServer(t)
-	inEnvironment(t, server)
+	server.Use(t)
 	playTone(t, server, "paplay", "--device=mic")
 	for _, input := range []string{"parec", "arecord", "arecord:pulse", "ffmpeg", "sox", "sox:virtmic"} {
 		t.Run(input, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestRecordersOfVirtualMicrophone(t *testing.T) {
 func TestRemovedMicrophone(t *testing.T) {
 	capturetest.Need(t, "pulseaudio", "pactl", "parec")
 	server := capturetest.SoundServer(t)
-	inEnvironment(t, server)
+	server.Use(t)
 	pactl := func(args ...string) string {
 		out, err := server.Command("pactl", args...).CombinedOutput()
 		if err != nil {
@@ -73,7 +73,7 @@ func TestRemovedMicrophone(t *testing.T) {
 func TestNoMicrophone(t *testing.T) {
 	capturetest.Need(t, "pulseaudio", "pactl", "parec", "arecord")
 	server := capturetest.SoundServer(t)
-	inEnvironment(t, server)
+	server.Use(t)
 	if list, err := List(t.Context()); PlaysOnly(t.Context()) || len(list) == 0 {
 		t.Errorf("the server has a microphone: %v, %v", list, err)
 	}
@@ -94,7 +94,7 @@ func TestNoMicrophone(t *testing.T) {
 // TestPipeWire: the first recorder records the default microphone, one by its name, and what an output plays, mixed and with its channels.
 func TestPipeWire(t *testing.T) {
 	server := capturetest.PipeWire(t)
-	inEnvironment(t, server)
+	server.Use(t)
 	devices := recorderDevices(t.Context())
 	if len(devices) == 0 || !devices[0].Default || devices[0].Name != "Virtual Microphone" || devices[0].Channels != 1 || !strings.HasPrefix(devices[0].Input, "pw-record:") {
 		t.Fatalf("%+v", devices)
@@ -118,14 +118,6 @@ func TestPipeWire(t *testing.T) {
 			}
 			hearsTone(t, s, c.channels)
 		})
-	}
-}
-
-// inEnvironment makes the test a client of the server.
-func inEnvironment(t *testing.T, server *capturetest.Server) {
-	for _, v := range server.Vars {
-		name, value, _ := strings.Cut(v, "=")
-		t.Setenv(name, value)
 	}
 }
 

@@ -101,11 +101,11 @@ X`,
 	})
 	got := fmt.Sprintf("%+v", recorderDevices(t.Context()))
 	for _, want := range []string{
-		"{Number:0 Name:Headset HostAPI:pw-record Channels:2 Rate:48000 Default:true Input:pw-record:0 id:mic monitor:false}",
+		"{Number:0 Name:Headset HostAPI:pw-record Channels:2 Rate:48000 Default:true Input:pw-record:0 id:mic monitor:false follows:false}",
 		"{Number:1 Name:rack HostAPI:pw-record Channels:3 ",
 		"{Number:2 Name:one HostAPI:pw-record Channels:1 ",
-		"{Number:0 Name:Desk [31mMicrophone HostAPI:parec Channels:1 Rate:48000 Default:true Input:parec:0 id:usb monitor:false}",
-		"{Number:0 Name:HDA Intel PCH, ALC257 Analog HostAPI:arecord Channels:2 Rate:48000 Default:false Input:arecord:0 id:plughw:CARD=PCH,DEV=0 monitor:false}",
+		"{Number:0 Name:Desk [31mMicrophone HostAPI:parec Channels:1 Rate:48000 Default:true Input:parec:0 id:usb monitor:false follows:false}",
+		"{Number:0 Name:HDA Intel PCH, ALC257 Analog HostAPI:arecord Channels:2 Rate:48000 Default:false Input:arecord:0 id:plughw:CARD=PCH,DEV=0 monitor:false follows:false}",
 	} {
 		if !strings.Contains(got, want) && (strings.Contains(want, "parec") || runtime.GOOS == "linux") {
 			t.Errorf("%s\nis not among\n%s", want, got)
