@@ -172,7 +172,7 @@ func (m *model) helpColumns(shown []binding) int {
 
 // drawHelpPage covers the whole screen.
 func (m *model) drawHelpPage(c *canvas.Canvas, shown []binding, pages int) {
-	c.Clear(0, 0, m.w, m.h)
+	c.Fill(0, 0, m.w, m.h, "", canvas.Plain)
 	title := "keys"
 	if m.helpPages() > 1 {
 		title = fmt.Sprintf("keys %d of %d, %s next, %s closes", m.help, pages, m.keyOf("help"), m.keyOf("back"))

@@ -91,10 +91,8 @@ func (m *model) drawLargeName(c *canvas.Canvas, p display.Speaker, y, height int
 		name := canvas.Fit(p.Name, m.w-4, 3, m.glyphs.Ellipsis)
 		c.Text((m.w-canvas.Width(name))/2, middle, m.w-2, name, p.Style.Bold())
 		if height >= 5 {
-			for x := 2; x < m.w-2; x++ {
-				c.Set(x, middle-2, m.glyphs.Block[canvas.Subcells], p.Style)
-				c.Set(x, middle+2, m.glyphs.Block[canvas.Subcells], p.Style)
-			}
+			c.Fill(2, middle-2, m.w-4, 1, m.glyphs.Block[canvas.Subcells], p.Style)
+			c.Fill(2, middle+2, m.w-4, 1, m.glyphs.Block[canvas.Subcells], p.Style)
 		}
 		return
 	}

@@ -65,9 +65,7 @@ func (m *model) drawName(c *canvas.Canvas, l layout, y, i int, s *display.Sessio
 	}
 	nameStyle := style
 	if s.Index(m.selected) == i {
-		for j := range max(l.pitch-1, 1) {
-			c.Set(0, y+j, m.glyphs.Selected, canvas.Brand.Bold())
-		}
+		c.Fill(0, y, 1, l.bar, m.glyphs.Selected, canvas.Brand.Bold())
 		nameStyle = style.Reverse()
 	}
 	c.Fitted(3, y, l.name, p.Name, 3, nameStyle)
@@ -88,24 +86,15 @@ func (m *model) drawGrid(c *canvas.Canvas, l layout, w window, y, rows int) {
 	if m.glyphs.Grid == " " {
 		return
 	}
-	w.ticks(func(col int, _ float64) {
-		for j := range rows {
-			c.Set(l.gutter+col, y+j, m.glyphs.Grid, canvas.Faint)
-		}
-	})
+	w.ticks(func(col int, _ float64) { c.Fill(l.gutter+col, y, 1, rows, m.glyphs.Grid, canvas.Faint) })
 }
 
 // drawGaps draws through a lane what belongs to no speaker: stretches whose
 // speakers are unknown, and the lines of bookmarks.
 func (m *model) drawGaps(c *canvas.Canvas, l layout, w window, s *display.Session, y int) {
-	column := func(col int, glyph string, style canvas.Style) {
-		for j := range l.bar {
-			c.Set(l.gutter+col, y+j, glyph, style)
-		}
-	}
-	w.gaps(s.Gaps, func(col int) { column(col, m.glyphs.GapFill, canvas.Faint) })
+	w.gaps(s.Gaps, func(col int) { c.Fill(l.gutter+col, y, 1, l.bar, m.glyphs.GapFill, canvas.Faint) })
 	if m.glyphs.BookmarkLine != " " {
-		w.bookmarks(s.Bookmarks, func(col int) { column(col, m.glyphs.BookmarkLine, canvas.Brand) })
+		w.bookmarks(s.Bookmarks, func(col int) { c.Fill(l.gutter+col, y, 1, l.bar, m.glyphs.BookmarkLine, canvas.Brand) })
 	}
 }
 
@@ -120,9 +109,7 @@ func (m *model) drawTurns(c *canvas.Canvas, l layout, y int, style canvas.Style,
 		if swapped {
 			cellStyle = style.Reverse()
 		}
-		for j := range l.bar {
-			c.Set(l.gutter+i, y+j, glyph, cellStyle)
-		}
+		c.Fill(l.gutter+i, y, 1, l.bar, glyph, cellStyle)
 	}
 }
 
@@ -136,11 +123,8 @@ func (m *model) drawUndecided(c *canvas.Canvas, l layout, w window, s display.St
 		first = max(first, w.column(lane.OpenSince))
 		glyph, cellStyle = m.glyphs.PendingOpen, style
 	}
-	for i := max(first, 0); i <= min(last, w.cells-1); i++ {
-		for j := range l.bar {
-			c.Set(l.gutter+i, y+j, glyph, cellStyle)
-		}
-	}
+	first, last = max(first, 0), min(last, w.cells-1)
+	c.Fill(l.gutter+first, y, last+1-first, l.bar, glyph, cellStyle)
 }
 
 // drawNoSpeakers says what the screen is waiting for before anybody has spoken.
@@ -285,9 +269,8 @@ func (m *model) drawAxis(c *canvas.Canvas, l layout, w window, s *display.Sessio
 
 func (m *model) drawRule(c *canvas.Canvas, l layout, w window, s *display.Session) {
 	set := func(col int, glyph string, style canvas.Style) { c.Set(l.gutter+col, l.axisY, glyph, style) }
-	for i := max(-w.first, 0); i < w.cells; i++ {
-		set(i, m.glyphs.Rule, canvas.Faint)
-	}
+	first := max(-w.first, 0)
+	c.Fill(l.gutter+first, l.axisY, w.cells-first, 1, m.glyphs.Rule, canvas.Faint)
 	w.ticks(func(col int, _ float64) { set(col, m.glyphs.Tick, canvas.Faint) })
 	// A cell of many seconds nearly always has some overlap; marked are those
 	// with overlap in a quarter of it.
@@ -311,7 +294,5 @@ func (m *model) drawCursor(c *canvas.Canvas, l layout, w window) {
 	if !m.still() || m.cursor < 0 || column < 0 || column >= w.cells {
 		return
 	}
-	for y := l.lanesY; y < l.axisY; y++ {
-		c.Set(l.gutter+column, y, m.glyphs.BoxV, canvas.Brand.Bold())
-	}
+	c.Fill(l.gutter+column, l.lanesY, 1, l.axisY-l.lanesY, m.glyphs.BoxV, canvas.Brand.Bold())
 }

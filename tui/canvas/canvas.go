@@ -110,12 +110,11 @@ func (c cell) blank() bool {
 	return !c.continuation && (c.text == "" || c.text == " ") && c.style&reverse == 0
 }
 
-// Clear blanks a rectangle.
-func (c *Canvas) Clear(x, y, width, height int) {
+// Fill puts one glyph of width 1 into each cell of a rectangle; "" blanks it.
+func (c *Canvas) Fill(x, y, width, height int, glyph string, s Style) {
 	for j := max(y, 0); j < min(y+height, c.Height); j++ {
 		for i := max(x, 0); i < min(x+width, c.Width); i++ {
-			c.clearWide(i, j)
-			c.cells[j*c.Width+i] = cell{}
+			c.Set(i, j, glyph, s)
 		}
 	}
 }
@@ -133,16 +132,12 @@ func (c *Canvas) Box(x, y, width, height int, title string) {
 	if c.Width-end < leastBeside {
 		end = c.Width
 	}
-	c.Clear(left, y, end-left, height)
+	c.Fill(left, y, end-left, height, "", Plain)
 	g, right, bottom := c.glyphs, x+width-1, y+height-1
-	for i := x + 1; i < right; i++ {
-		c.Set(i, y, g.BoxH, Faint)
-		c.Set(i, bottom, g.BoxH, Faint)
-	}
-	for j := y + 1; j < bottom; j++ {
-		c.Set(x, j, g.BoxV, Faint)
-		c.Set(right, j, g.BoxV, Faint)
-	}
+	c.Fill(x+1, y, width-2, 1, g.BoxH, Faint)
+	c.Fill(x+1, bottom, width-2, 1, g.BoxH, Faint)
+	c.Fill(x, y+1, 1, height-2, g.BoxV, Faint)
+	c.Fill(right, y+1, 1, height-2, g.BoxV, Faint)
 	c.Set(x, y, g.BoxTopLeft, Faint)
 	c.Set(right, y, g.BoxTopRight, Faint)
 	c.Set(x, bottom, g.BoxBottomLeft, Faint)

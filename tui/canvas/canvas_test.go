@@ -32,7 +32,7 @@ func TestCanvasKeepsItsSize(t *testing.T) {
 			case 2:
 				c.TextRight(x, y, text.Draw(t, "text"), Plain.Reverse())
 			case 3:
-				c.Clear(x, y, at.Draw(t, "width"), at.Draw(t, "height"))
+				c.Fill(x, y, at.Draw(t, "width"), at.Draw(t, "height"), rapid.SampledFrom([]string{"", g.Rule}).Draw(t, "glyph"), Faint)
 			case 4:
 				c.Box(x, y, at.Draw(t, "width"), at.Draw(t, "height"), text.Draw(t, "text"))
 			case 5:

@@ -57,7 +57,7 @@ func FiguresPages(w, h int) int {
 
 // DrawFigures draws a page of them, from 1, over the whole screen.
 func DrawFigures(c *canvas.Canvas, s Screen, page int) {
-	c.Clear(0, 0, s.W, s.H)
+	c.Fill(0, 0, s.W, s.H, "", canvas.Plain)
 	c.Text(1, 0, s.W-2, fmt.Sprintf("figures %d of %d, %s next, %s closes", page, FiguresPages(s.W, s.H), s.Key("help"), s.Key("back")), canvas.Dim)
 	figures, texts, width := figuresLines(s.W)
 	rows := max(s.H-1, 1)

@@ -100,9 +100,7 @@ func (p painter) draw(c *canvas.Canvas) {
 }
 
 func (p painter) drawTitledRule(c *canvas.Canvas, y int, title string) {
-	for x := range p.W {
-		c.Set(x, y, p.Glyphs.Rule, canvas.Faint)
-	}
+	c.Fill(0, y, p.W, 1, p.Glyphs.Rule, canvas.Faint)
 	if title != "" {
 		c.Text(2, y, p.W-4, " "+title+" ", canvas.Dim)
 	}
