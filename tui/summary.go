@@ -1,14 +1,12 @@
 package tui
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
 	"golang.org/x/term"
 
@@ -47,45 +45,47 @@ func Summary(w io.Writer, s display.State, o Options) error {
 
 // writeSummary writes lines of at most width cells, from minWidth on.
 func writeSummary(w io.Writer, width int, s *display.Session, t *canvas.Theme, g *canvas.Glyphs) error {
-	b := bufio.NewWriter(w)
 	longest, turns := 0.0, 0
-	nameWidth, talkWidth, turnsWidth := 0, 0, 0
+	name, talk, count := 0, 0, 0                          // widths of the columns
 	longestName := min(maxSummaryName, max(width-30, 10)) // the other columns and a short bar take 30
 	for _, p := range s.Speakers {
 		longest, turns = max(longest, p.TalkTime), turns+p.TurnCount
-		nameWidth = max(nameWidth, min(canvas.Width(p.Name), longestName))
-		talkWidth = max(talkWidth, len(display.TalkText(p.TalkTime)))
-		turnsWidth = max(turnsWidth, len(display.Count(p.TurnCount, "turn")))
+		name = max(name, min(canvas.Width(p.Name), longestName))
+		talk = max(talk, len(display.TalkText(p.TalkTime)))
+		count = max(count, len(display.Count(p.TurnCount, "turn")))
 	}
-	bar := max(min(summaryBar, width-2-nameWidth-2-talkWidth-2-len("100%")-2-turnsWidth-2), 1)
-	totals := []string{display.Clock(s.Position), display.Count(len(s.Speakers), "speaker"), display.Count(turns, "turn")}
-	fmt.Fprintf(b, "%s  %s\n", t.Paint("hubbub", canvas.Brand.Bold()), strings.Join(totals, "  "))
-
+	talkEnd := 2 + name + 2 + talk
+	shareEnd := talkEnd + 2 + len("100%")
+	countEnd := shareEnd + 2 + count
+	bar := max(min(summaryBar, width-countEnd-2), 1)
+	c := canvas.New(max(countEnd+2+bar, 80), 1+len(s.Speakers)+2, g)
+	c.Line(0, 0, c.Width, canvas.Line{
+		canvas.NewSegment("hubbub", canvas.Brand.Bold(), 0), canvas.NewSegment(display.Clock(s.Position), canvas.Plain, 0),
+		canvas.NewSegment(display.Count(len(s.Speakers), "speaker"), canvas.Plain, 0), canvas.NewSegment(display.Count(turns, "turn"), canvas.Plain, 0),
+	}, 2)
+	y := 1
 	for _, p := range s.Speakers {
-		part := 0.0
+		part, share := 0.0, fmt.Sprintf("%.0f%%", 100*p.Share)
 		if longest > 0 {
 			part = p.TalkTime / longest
 		}
-		share := fmt.Sprintf("%3.0f%%", 100*p.Share)
 		if p.Muted {
-			share = "   -"
+			share = "-"
 		}
-		name := canvas.Fit(p.Name, longestName, 3, g.Ellipsis)
-		pad := strings.Repeat(" ", max(nameWidth-canvas.Width(name), 0))
-		if !canvas.FixedWidth(name) && !t.Plain() {
-			pad = ansi.CursorHorizontalAbsolute(2 + nameWidth + 1)
-		}
-		fmt.Fprintf(b, "  %s%s  %*s  %s  %s  %s\n",
-			t.Paint(name, p.Style), pad,
-			talkWidth, display.TalkText(p.TalkTime), t.Paint(share, canvas.Dim),
-			t.Paint(fmt.Sprintf("%*s", turnsWidth, display.Count(p.TurnCount, "turn")), canvas.Dim),
-			t.Paint(display.ThinBar(part*float64(bar), g), p.Style))
+		c.Fitted(2, y, name, p.Name, 3, p.Style)
+		c.TextRight(talkEnd, y, display.TalkText(p.TalkTime), canvas.Plain)
+		c.TextRight(shareEnd, y, share, canvas.Dim)
+		c.TextRight(countEnd, y, display.Count(p.TurnCount, "turn"), canvas.Dim)
+		c.Text(countEnd+2, y, bar, display.ThinBar(part*float64(bar), g), p.Style)
+		y++
 	}
 	if s.Dropped > 0 {
-		fmt.Fprintln(b, t.Paint(fmt.Sprintf("  %s dropped: %.1f s of audio are missing", display.Count(s.Dropped, "chunk"), 0.1*float64(s.Dropped)), canvas.Bad))
+		c.Text(2, y, c.Width, fmt.Sprintf("%s dropped: %.1f s of audio are missing", display.Count(s.Dropped, "chunk"), 0.1*float64(s.Dropped)), canvas.Bad)
+		y++
 	}
 	if s.Overflows > 0 {
-		fmt.Fprintln(b, t.Paint(fmt.Sprintf("  the device lost audio %s", display.Times(s.Overflows)), canvas.Warn))
+		c.Text(2, y, c.Width, "the device lost audio "+display.Times(s.Overflows), canvas.Warn)
 	}
-	return plain.OutputError(b.Flush())
+	_, err := io.WriteString(w, strings.TrimRight(c.Render(t), "\n")+"\n")
+	return plain.OutputError(err)
 }

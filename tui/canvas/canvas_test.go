@@ -111,12 +111,3 @@ func TestBox(t *testing.T) {
 		t.Errorf("the row is %q, want %q", got, want)
 	}
 }
-
-func TestPaintReturnsToTheDefaultStyle(t *testing.T) {
-	if got := NewTheme(termenv.ANSI, true, false).Paint("x", Plain.Bold()); got != "\x1b[1mx\x1b[m" {
-		t.Errorf("painted %q", got)
-	}
-	if got := NewTheme(termenv.TrueColor, true, true).Paint("x", Bad); got != "x" {
-		t.Errorf("painted %q", got)
-	}
-}

@@ -200,15 +200,6 @@ func DetectTheme(w io.Writer, b Background) *Theme {
 // Plain reports whether the terminal gets no escape sequences at all.
 func (t *Theme) Plain() bool { return t.plain }
 
-// Paint is text in a style, from the default style and back to it.
-func (t *Theme) Paint(text string, s Style) string {
-	var b strings.Builder
-	t.change(&b, Plain, s)
-	b.WriteString(text)
-	t.change(&b, s, Plain)
-	return b.String()
-}
-
 // change writes the sequence that leads from one style to another.
 func (t *Theme) change(b *strings.Builder, from, to Style) {
 	if t.plain {

@@ -251,7 +251,8 @@ func TestDetectTheme(t *testing.T) {
 	t.Setenv("CLICOLOR_FORCE", "1") // what is not a terminal has no colours
 	t.Setenv("TERM", "xterm-256color")
 	t.Setenv("NO_COLOR", "")
-	style := Good.Bold()
+	drawn := New(1, 1, NewGlyphs(false, false))
+	drawn.Set(0, 0, "x", Good.Bold())
 	for _, c := range []struct {
 		env  map[string]string
 		b    Background
@@ -267,7 +268,7 @@ func TestDetectTheme(t *testing.T) {
 			t.Setenv(k, v)
 		}
 		theme := DetectTheme(io.Discard, c.b)
-		if got := theme.Paint("x", style); got != c.want || theme.Plain() != (c.want == "x") {
+		if got := drawn.Render(theme); got != c.want || theme.Plain() != (c.want == "x") {
 			t.Errorf("%v: painted %q, want %q", c.env, got, c.want)
 		}
 	}

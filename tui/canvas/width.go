@@ -44,18 +44,6 @@ func Width(s string) (cells int) {
 	return cells
 }
 
-// FixedWidth reports whether every terminal agrees on the width of text.
-func FixedWidth(s string) bool {
-	for s != "" {
-		cluster, _, fixed := nextCluster(s)
-		if !fixed {
-			return false
-		}
-		s = s[len(cluster):]
-	}
-	return true
-}
-
 // FirstCluster is the length in bytes of the first grapheme cluster of s.
 func FirstCluster(s string) int {
 	cluster, _, _ := nextCluster(s)

@@ -69,7 +69,4 @@ func TestClusters(t *testing.T) {
 			t.Errorf("%q: the first cluster has %d bytes, the last begins at %d; want %v", s, got[0], got[1], want)
 		}
 	}
-	if !FixedWidth("abc李") || FixedWidth("क्षि") {
-		t.Error("FixedWidth is wrong")
-	}
 }
