@@ -130,7 +130,6 @@ func TestUndoNamesWhatItUndid(t *testing.T) {
 
 // One key joins a label that came with a new connection.
 func TestJoinFresh(t *testing.T) {
-	store := protocol.NewAnnotationsStore(protocol.Annotations{})
 	line := protocol.NewTimeline()
 	at := 0.0
 	for _, label := range []string{"SPEAKER_00", "SPEAKER_01", "SPEAKER_01#2", "SPEAKER_00#2"} {
@@ -139,15 +138,13 @@ func TestJoinFresh(t *testing.T) {
 		at += 2
 	}
 	s := display.State{Timeline: line.Snapshot(), Position: at, Sent: at, Conn: display.Open}
-	m := newModel(t.Context(), Options{Controls: display.Controls{Snapshot: func() display.State { return s }, Annotations: store}}, canvas.NewTheme(0, true, false), canvas.NewGlyphs(false, false))
-	m.w, m.h = 110, 30
-	m.refresh()
+	m := testModel(s, 110, 30)
 	press(m, "J")
 	if m.choice != nil || !strings.Contains(m.notice, "no label of a new connection") {
 		t.Errorf("J with nothing to join: %q", m.notice)
 	}
 	s.NewLabels = []string{"SPEAKER_01#2", "SPEAKER_00#2"}
-	m.refresh()
+	m.later(s)
 	press(m, "J")
 	if m.choice == nil || m.selected != "SPEAKER_01" {
 		t.Fatalf("J proposes %q", m.selected)
@@ -156,13 +153,13 @@ func TestJoinFresh(t *testing.T) {
 		t.Errorf("J asks %q", text)
 	}
 	press(m, "enter")
-	a, _ := store.Load()
+	a, _ := m.annotations.Load()
 	if a.Root("SPEAKER_01#2") != "SPEAKER_01" {
 		t.Errorf("merges %v", a.Merges())
 	}
 	// The other one is somebody new.
 	press(m, "J", "3")
-	a, _ = store.Load()
+	a, _ = m.annotations.Load()
 	if m.choice != nil || a.Root("SPEAKER_00#2") != "SPEAKER_00#2" || !strings.Contains(m.notice, "person of its own") {
 		t.Errorf("merges %v, notice %q", a.Merges(), m.notice)
 	}
@@ -171,7 +168,7 @@ func TestJoinFresh(t *testing.T) {
 		t.Error("J asks again")
 	}
 	press(m, "u")
-	if a, _ = store.Load(); a.Root("SPEAKER_01#2") != "SPEAKER_01#2" {
+	if a, _ = m.annotations.Load(); a.Root("SPEAKER_01#2") != "SPEAKER_01#2" {
 		t.Error("u does not undo")
 	}
 }
@@ -261,8 +258,8 @@ func TestExportFromTheScreen(t *testing.T) {
 	screenHasNot(t, m, "exporting") // there is none
 	var got protocol.Annotations
 	fail := errors.New("no room on the disk")
-	m = newModel(m.ctx, Options{Controls: display.Controls{Snapshot: m.o.Snapshot, Export: func(a protocol.Annotations) (string, error) { got = a; return "wrote x.html", fail }}}, m.theme, m.glyphs)
-	m.refresh()
+	m.o.Export = func(a protocol.Annotations) (string, error) { got = a; return "wrote x.html", fail }
+	m.bindKeys()
 	press(m, "b", "enter")
 	cmd := press(m, "e")
 	screenHas(t, m, "exporting")

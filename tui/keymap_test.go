@@ -23,13 +23,9 @@ func keymapOf(t *testing.T, settings ...KeySetting) Keymap {
 func modelWithKeys(t *testing.T, w, h int, settings ...KeySetting) *model {
 	t.Helper()
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), w, h)
-	o := m.o
-	o.Keys = keymapOf(t, settings...)
-	n := newModel(m.ctx, o, m.theme, m.glyphs)
-	n.now = m.now
-	n.refresh()
-	n.Update(tea.WindowSizeMsg{Width: w, Height: h})
-	return n
+	m.o.Keys = keymapOf(t, settings...)
+	m.bindKeys()
+	return m
 }
 
 // TestKeymap: a command has the keys of its setting and not its own, on its screen; the
@@ -114,14 +110,10 @@ func TestKeymapOfOneDirection(t *testing.T) {
 // TestKeymapInTexts: the texts of the wire view have the keys of the settings.
 func TestKeymapInTexts(t *testing.T) {
 	m := wireModel(tuitest.Log(false), 120, 34)
-	o := m.o
-	o.Keys = keymapOf(t, KeySetting{"wire-view", "file", []string{"F"}}, KeySetting{"wire-view", "unfold", []string{"U"}})
-	n := newModel(m.ctx, o, m.theme, m.glyphs)
-	n.now = m.now
-	n.refresh()
-	n.Update(tea.WindowSizeMsg{Width: 120, Height: 34})
-	press(n, "w", "c")
-	screenHas(t, n, "F writes a file")
-	press(n, "enter")
-	screenHas(t, n, "chunks; U unfolds them:")
+	m.o.Keys = keymapOf(t, KeySetting{"wire-view", "file", []string{"F"}}, KeySetting{"wire-view", "unfold", []string{"U"}})
+	m.bindKeys()
+	press(m, "c")
+	screenHas(t, m, "F writes a file")
+	press(m, "enter")
+	screenHas(t, m, "chunks; U unfolds them:")
 }

@@ -153,34 +153,14 @@ func TestSpeakersThatDoNotFitAreReached(t *testing.T) {
 	screenHas(t, m, "SPEAKER_00")
 }
 
-func TestEveryKeyIsBoundOnce(t *testing.T) {
-	for _, o := range []display.Controls{{}, {Player: &tuitest.Player{}, Wire: noWire}} {
-		seen := map[string][]screen{}
-		for _, b := range newBindings() {
-			if !b.available(Options{Controls: o}) {
-				continue
-			}
-			for _, k := range b.keys {
-				for _, on := range seen[k] {
-					if on == b.on || on == anyScreen || b.on == anyScreen {
-						t.Errorf("%q is bound twice", k)
-					}
-				}
-				seen[k] = append(seen[k], b.on)
-			}
-		}
-	}
-}
-
 func TestHelpListsEveryKeyAtEverySize(t *testing.T) {
 	for _, ascii := range []bool{false, true} {
 		for _, size := range [][2]int{{40, 8}, {80, 24}, {200, 50}, {45, 12}} {
 			m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), size[0], size[1])
 			// With everything that a session can have.
-			full := newModel(m.ctx, Options{Controls: display.Controls{Snapshot: m.o.Snapshot, Export: noExport, Player: &tuitest.Player{}, Wire: noWire, Microphones: &fakeMicrophones{}}}, m.theme, canvas.NewGlyphs(ascii, false))
-			full.w, full.h = size[0], size[1]
-			full.refresh()
-			m = full
+			m.o.Controls = display.Controls{Snapshot: m.o.Snapshot, Export: noExport, Player: &tuitest.Player{}, Wire: noWire, Microphones: &fakeMicrophones{}}
+			m.glyphs = canvas.NewGlyphs(ascii, false)
+			m.bindKeys()
 			text, pages := "", 0
 			for press(m, "?"); m.help > 0; press(m, "?") {
 				text += ansi.Strip(m.View())
@@ -253,18 +233,19 @@ func TestPlaybackKeys(t *testing.T) {
 	p := &tuitest.Player{}
 	s := tuitest.State(tuitest.FourSpeakers, 300, 1)
 	s.Playback = &display.Playback{Paused: true, Speed: 2}
-	m := newModel(t.Context(), Options{Controls: display.Controls{Snapshot: func() display.State { return s }, Player: p}}, canvas.NewTheme(0, true, false), canvas.NewGlyphs(false, false))
-	m.refresh()
+	m := testModel(s, 80, 24)
+	m.o.Player = p
+	m.bindKeys()
 	screenHas(t, m, "PAUSED")
 	press(m, "p", "space", ",", ".", ">", "<", ">")
 	if p.Toggled != 2 || m.frozen != nil || p.Speed != 1 || len(p.Sought) != 2 || p.Sought[0] != 290 || p.Sought[1] != 310 {
 		t.Errorf("%+v", p)
 	}
 	s.Playback = &display.Playback{Speed: 2}
-	m.refresh()
+	m.later(s)
 	screenHas(t, m, "2x")
 	s.Playback, s.Finished = &display.Playback{Paused: true, Speed: 1}, true
-	m.refresh()
+	m.later(s)
 	screenHasNot(t, m, "PAUSED")
 }
 

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -29,14 +28,10 @@ func noWire() trace.Snapshot { return trace.Snapshot{} }
 func wireModel(l *trace.Log, w, h int) *model {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 42, 1), w, h)
 	m.o.Wire = l.Snapshot
-	o := m.o
-	o.SaveWire = func([]byte) (string, error) { return "./wire.ndjson", nil }
-	full := newModel(context.Background(), o, m.theme, m.glyphs)
-	full.now = m.now
-	full.refresh()
-	full.Update(tea.WindowSizeMsg{Width: w, Height: h})
-	press(full, "w")
-	return full
+	m.o.SaveWire = func([]byte) (string, error) { return "./wire.ndjson", nil }
+	m.bindKeys()
+	press(m, "w")
+	return m
 }
 
 // tick makes the model look again, a second later.
