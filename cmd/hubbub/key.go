@@ -156,7 +156,7 @@ func newKeyRotate(a *App) *cobra.Command {
 		Short: "Create a new signing key",
 		Long: `Create a new signing key in the data folder and print its ID. New API keys are
 signed with it. API keys of older signing keys remain valid. To revoke all API
-keys of one signing key, delete DIR/keys/ID.pem: the server with this data nonEmpty
+keys of one signing key, delete DIR/keys/ID.pem: the server with this data folder
 notices it within about two seconds and informs the other nodes of its cluster.`,
 		Args: noArgs,
 	}, dataFolder, func(_ context.Context, data string, _ []string) error {

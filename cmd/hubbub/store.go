@@ -149,7 +149,7 @@ func newStorePurge(a *App) *cobra.Command {
 	cmd := onData(&cobra.Command{
 		Use:   "purge --data DIR",
 		Short: "Delete the stored media",
-		Long: `Delete all media objects, and with them the results of jobs, from the data nonEmpty
+		Long: `Delete all media objects, and with them the results of jobs, from the data folder
 of a stopped server and print how many bytes that freed. It works on a full disk.
 With --all also delete the jobs, the streams, their events and their voiceprints,
 and make signed media addresses invalid. API keys, signing keys and the
