@@ -13,7 +13,10 @@ import (
 	"hubbub/protocol/recovered"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
+	"hubbub/tui/noquery"
 )
+
+func init() { noquery.End() }
 
 // Options are what Run needs. Snapshot and Output are required. A screen without a store
 // of annotations has one of its own; while that has changes that are not saved, quitting

@@ -29,6 +29,7 @@ import (
 	"hubbub/protocol/hint"
 	"hubbub/protocol/words"
 	"hubbub/tui"
+	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 	"hubbub/tui/plain"
 )
@@ -137,6 +138,9 @@ func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) erro
 	paths, err := d.paths(files)
 	if err != nil {
 		return err
+	}
+	if session.IsTerminal(a.Stderr) {
+		canvas.HasDarkBackground() // for the summary; asked later, what is typed meanwhile would be lost
 	}
 	stop := d.progress.Show(a.Stderr, len(files))
 	group, ctx := errgroup.WithContext(ctx)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/lipgloss"
@@ -170,6 +171,10 @@ func newTheme(colours *[roles]lipgloss.AdaptiveColor, p termenv.Profile, dark, p
 	return t
 }
 
+// HasDarkBackground asks the terminal on standard output, the first time that it is called.
+// The answer comes on standard input: what is typed until then is lost.
+var HasDarkBackground = sync.OnceValue(func() bool { return lipgloss.NewRenderer(os.Stdout).HasDarkBackground() })
+
 // DetectTheme chooses the colours for the terminal behind w: what it can show,
 // what NO_COLOR and TERM=dumb ask for, and its background.
 func DetectTheme(w io.Writer, b Background) *Theme {
@@ -190,9 +195,7 @@ func DetectTheme(w io.Writer, b Background) *Theme {
 		colours = &colourBlindPalette
 	}
 	if b != DarkBackground && b != LightBackground {
-		// The default renderer has asked its terminal before the screen was
-		// taken over. Asking again would lose keys: the answer comes on standard input.
-		dark = lipgloss.HasDarkBackground()
+		dark = HasDarkBackground()
 	}
 	return newTheme(colours, profile, dark, os.Getenv("TERM") == "dumb")
 }
