@@ -302,6 +302,7 @@ func (d *diarizer) write(i int, path string, c recording.Content) error {
 // flush writes the results that wait for no other file to standard output.
 func (d *diarizer) flush() error {
 	for d.flags.out == "" && d.written < len(d.results) && d.results[d.written] != nil {
+		d.progress.Clear()
 		if _, err := d.Stdout.Write(d.results[d.written]); err != nil {
 			return err
 		}

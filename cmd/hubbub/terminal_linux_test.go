@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,10 +13,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTerminalIsNotAsked runs a command without a screen on a terminal that answers nothing:
-// the command asks it for nothing, and so takes nothing of what was typed ahead.
+// TestTerminalIsNotAsked runs a command without a screen: it asks the terminal for nothing,
+// and so takes nothing of what was typed ahead.
 func TestTerminalIsNotAsked(t *testing.T) {
 	t.Parallel()
+	if text := onTerminal(t, "TERM=xterm-256color", "version"); !strings.HasPrefix(text, "hubbub ") || strings.Contains(text, "\x1b") {
+		t.Errorf("the terminal received %q", text)
+	}
+}
+
+// TestDiarizeOnTerminal: the line of the progress is deleted before the turns are printed.
+func TestDiarizeOnTerminal(t *testing.T) {
+	t.Parallel()
+	demo, err := filepath.Abs(filepath.Join("..", "..", "capture", "demo", "demo.flac"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := onTerminal(t, "TERM=screen", "diarize", demo)
+	if before, _, found := strings.Cut(text, "00:00:"); !found || !strings.HasSuffix(before, "\r\x1b[K") {
+		t.Errorf("the terminal received %q", text)
+	}
+}
+
+// onTerminal is all that the program writes on a terminal that answers nothing.
+func onTerminal(t *testing.T, env string, args ...string) string {
+	t.Helper()
 	skipShort(t)
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -33,8 +55,8 @@ func TestTerminalIsNotAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(testProgram(t), "version")
-	cmd.Env = append(os.Environ(), programEnv("TERM=xterm-256color", "CI=")...)
+	cmd := exec.Command(testProgram(t), args...)
+	cmd.Env = append(os.Environ(), programEnv(env, "CI=")...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = side, side, side
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {
@@ -45,7 +67,5 @@ func TestTerminalIsNotAsked(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	if text := string(out); !strings.HasPrefix(text, "hubbub ") || strings.Contains(text, "\x1b") {
-		t.Errorf("the terminal received %q", text)
-	}
+	return string(out)
 }
