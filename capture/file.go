@@ -18,7 +18,7 @@ func openFile(ctx context.Context, path string, selected Channels) (Source, erro
 	st, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fail("Check the name. `hubbub live --help` lists the possible inputs.", "no such file: %s", path)
+		return nil, fail("Check the name. A microphone is mic or mic:NAME.", "no such file: %s", path)
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fail("Allow this user to read it.", "no permission to read %s", path)
 	case err != nil:
