@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,15 +38,15 @@ func (l *formatList) Type() string { return "formats" }
 func (l *formatList) Set(s string) error {
 	var all []export.Format
 	for _, word := range strings.Split(s, ",") {
-		if word == "all" {
-			all = append(all, export.Formats()...)
-			continue
+		formats := export.Formats()
+		if word != "all" {
+			f, err := export.ParseFormat(word)
+			if err != nil {
+				return err
+			}
+			formats = []export.Format{f}
 		}
-		f, err := export.ParseFormat(word)
-		if err != nil {
-			return err
-		}
-		all = append(all, f)
+		all = append(all, slices.DeleteFunc(formats, func(f export.Format) bool { return slices.Contains(all, f) })...)
 	}
 	l.value = all
 	return nil

@@ -205,10 +205,12 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		}
 		return usage.Error(fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath()), fix)
 	}
-	return usage.Error(
-		fmt.Sprintf("%s takes no argument %q", cmd.CommandPath(), args[0]),
-		seeFlags(cmd),
-	)
+	return noArgument(cmd, args[0])
+}
+
+// noArgument is the error of an argument that the command does not take.
+func noArgument(cmd *cobra.Command, arg string) error {
+	return usage.Error(fmt.Sprintf("%s takes no argument %q", cmd.CommandPath(), arg), seeFlags(cmd))
 }
 
 // exactArgs requires one argument for each name. An empty one, as of an unset variable of a shell,
@@ -217,6 +219,9 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == len(names) && !slices.Contains(args, "") {
 			return nil
+		}
+		if len(args) > len(names) {
+			return noArgument(cmd, args[len(names)])
 		}
 		return usage.Error(
 			fmt.Sprintf("%s needs %s", cmd.CommandPath(), strings.Join(names, " and ")),

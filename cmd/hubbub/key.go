@@ -56,6 +56,9 @@ the account until it expires. Treat it as a secret.`,
 		if account == "" || data == "" {
 			return usage.Error("a key needs an account and a data folder", "Give them with --account and --data.")
 		}
+		if err := apikeys.CheckAccount(account); err != nil {
+			return usage.Of(err)
+		}
 		return nil
 	}
 	return onData(cmd, check, func(_ context.Context, data string, _ []string) error {

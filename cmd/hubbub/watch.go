@@ -41,6 +41,9 @@ an error.`,
 		Example: `  hubbub watch 7c0e9a52-8f4b-4f0a-9c64-1f2b7d1f3a10 --server https://diarization.example
   hubbub watch ID --server https://diarization.example --output rttm > meeting.rttm`,
 		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return noArgument(cmd, args[1])
+			}
 			if len(args) == 1 && args[0] != "" {
 				return nil
 			}
