@@ -100,9 +100,10 @@ func Clock(seconds float64) string {
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
-// ClockTenths is a position in seconds as m:ss.t.
+// ClockTenths is a position in seconds as m:ss.t. It counts complete tenths, so that its
+// seconds are those of Clock.
 func ClockTenths(seconds float64) string {
-	t := int64(max(seconds, 0)*10 + 0.5)
+	t := int64(max(seconds, 0)*10 + 1e-6)
 	return fmt.Sprintf("%s.%d", Clock(float64(t/10)), t%10)
 }
 

@@ -48,6 +48,11 @@ func TestTimes(t *testing.T) {
 			t.Errorf("clock(%v) = %s, want %s", s, got, want)
 		}
 	}
+	for s, want := range map[float64]string{0: "0:00.0", 10.96: "0:10.9", 0.3: "0:00.3", 1.1: "0:01.1", 59.99: "0:59.9", -4: "0:00.0"} {
+		if got := ClockTenths(s); got != want {
+			t.Errorf("clockTenths(%v) = %s, want %s", s, got, want)
+		}
+	}
 	for s, want := range map[float64]string{0: "00:00:00.000", 1.24: "00:00:01.240", 59.9996: "00:01:00.000", 360000: "100:00:00.000"} {
 		if got := ClockMillis(s); got != want {
 			t.Errorf("clockMillis(%v) = %s, want %s", s, got, want)
