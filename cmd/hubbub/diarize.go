@@ -21,6 +21,7 @@ import (
 	"hubbub/cmd/hubbub/internal/secondpass"
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/cmd/hubbub/internal/usage"
+	"hubbub/cmd/hubbub/internal/voices"
 	"hubbub/localserver/engine/offline"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
@@ -131,9 +132,11 @@ func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) erro
 		d.words = words.Limit(d.words, 2) // of all files together
 	}
 	if f.voices {
-		if d.people, err = a.people(); err != nil {
+		list, err := a.currentVoices()
+		if err != nil {
 			return err
 		}
+		d.people = voices.People(list)
 	}
 	paths, err := d.paths(files)
 	if err != nil {
@@ -164,19 +167,6 @@ func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) erro
 		err = hint.Add(fmt.Errorf("%d of %d files failed", d.failed, len(files)), "The results of the others are complete.")
 	}
 	return err
-}
-
-// people are the stored people whom a recording recognises.
-func (a *App) people() (people []voiceprint.Person, err error) {
-	list, err := a.currentVoices()
-	for _, v := range list {
-		print, invalid := voiceprint.Parse(v.Voiceprint)
-		if invalid != nil { // never: the store has checked it
-			return nil, invalid
-		}
-		people = append(people, voiceprint.Person{Label: v.Name, Voiceprint: print})
-	}
-	return people, err
 }
 
 // fail reports the failure of one file of several. The others go on, unless the

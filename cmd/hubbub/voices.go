@@ -224,11 +224,12 @@ func (a *App) addVoice(ctx context.Context, name, input string) error {
 	if err != nil {
 		return hint.Add(fmt.Errorf("no voiceprint of %s: %w", name, err), "Give 2 to 30 s of clear speech of one person.")
 	}
-	if err := store.Put(voices.New(name, v, "")); err != nil {
+	voice := voices.New(name, v, "")
+	if err := store.Put(voice); err != nil {
 		return err
 	}
 	a.notice("the voiceprint of %s, of %.1f s of speech, is stored in %s; no audio is stored\nDelete it with `hubbub voices remove`.", name, seconds, store.Dir)
-	return nil
+	return a.warnAlike(store, voice)
 }
 
 // readVoice passes to the maker the audio of the source: a file to its end, a device
@@ -342,6 +343,22 @@ func (a *App) storeVoices(store voices.Store, list []voices.Voice) error {
 		names = append(names, v.Name)
 	}
 	a.notice("the voiceprints of %s are stored in %s; no audio is stored\nDelete one with `hubbub voices remove`.", strings.Join(names, ", "), store.Dir)
+	return a.warnAlike(store, list...)
+}
+
+// warnAlike says which voices of a list are like others.
+func (a *App) warnAlike(store voices.Store, list ...voices.Voice) error {
+	said := map[string]bool{"": true}
+	for _, v := range list {
+		text, err := store.Alike(v)
+		if err != nil {
+			return err
+		}
+		if !said[text] {
+			a.notice("%s\nKeep one, and remove the others with `hubbub voices remove`.", text)
+		}
+		said[text] = true
+	}
 	return nil
 }
 

@@ -67,11 +67,17 @@ func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 	if _, err := l.forget(label); err != nil { // one of an earlier attempt
 		return "", err
 	}
-	if err := l.put(label, New(name, v, "")); err != nil {
+	voice := New(name, v, "")
+	if err := l.put(label, voice); err != nil {
 		return "", err
 	}
 	delete(l.deleted, label)
-	return fmt.Sprintf("a voiceprint of %s is stored in %s; no audio is stored", name, l.store.Dir), nil
+	text := fmt.Sprintf("a voiceprint of %s is stored in %s; no audio is stored", name, l.store.Dir)
+	alike, err := l.store.Alike(voice)
+	if alike != "" {
+		text += "; " + alike
+	}
+	return text, err
 }
 
 // put stores a voice for a label, and keeps what it replaces.

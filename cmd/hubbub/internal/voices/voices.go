@@ -222,6 +222,45 @@ func (s Store) Get(name string) (v Voice, found bool, err error) {
 	return v, false, err
 }
 
+// alike is the confidence from which two voiceprints are said to be of one person. All 31
+// pairs of voiceprints of one person reached it, 62 of 63 with a telephone line on one
+// side, and none of 4,659 of different people.
+const alike = 0.9995
+
+// Alike says which voices are probably of the same person as a stored one; "" = none. While
+// they are stored, each is as likely as the others, and the person is seldom recognised.
+func (s Store) Alike(v Voice) (text string, err error) {
+	list, err := s.List()
+	var names []string
+	for _, own := range People([]Voice{v}) {
+		for _, other := range People(list) {
+			if other.Label == v.Name || likely(own, other) && likely(other, own) {
+				names = append(names, other.Label)
+			}
+		}
+	}
+	if err != nil || len(names) < 2 {
+		return "", err
+	}
+	return strings.Join(names, ", ") + " are probably one person, who may not be recognised while all are stored", nil
+}
+
+// likely reports whether a speaker with the voice of p is the person q.
+func likely(p, q voiceprint.Person) bool {
+	speaker, _ := p.Voiceprint.Embeddings()
+	return voiceprint.Confidences(&speaker, p.Voiceprint.Seconds(), []voiceprint.Person{q}, nil)[0] >= alike
+}
+
+// People are those of the voices that are not outdated.
+func People(list []Voice) (people []voiceprint.Person) {
+	for _, v := range list {
+		if print, err := voiceprint.Parse(v.Voiceprint); err == nil {
+			people = append(people, voiceprint.Person{Label: v.Name, Voiceprint: print})
+		}
+	}
+	return people
+}
+
 // neverFile says that the user does not want to be asked.
 const neverFile = "never-ask"
 

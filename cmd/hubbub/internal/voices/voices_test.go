@@ -12,6 +12,8 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"hubbub/localserver/engine/enginetest"
+	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
 	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/hint"
@@ -176,5 +178,28 @@ func TestUnusableVoice(t *testing.T) {
 		if _, err := store.List(); err == nil || hint.Of(err) != c.hint {
 			t.Errorf("%s: %v; %s", c.to, err, hint.Of(err))
 		}
+	}
+}
+
+// TestAlike: one voice under two names is noticed, and another voice is not like them.
+func TestAlike(t *testing.T) {
+	store, v := filled(t, "Anna")
+	other, err := voiceprint.Make(enginetest.Demo(t)[7*protocol.SampleRate : 13*protocol.SampleRate])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ben := New("Ben", other, "")
+	if err := store.Put(ben); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := store.Alike(ben); text != "" || err != nil {
+		t.Errorf("another voice: %q, %v", text, err)
+	}
+	v.Name = "Annabel"
+	if err := store.Put(v); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := store.Alike(v); !strings.HasPrefix(text, "Anna, Annabel are ") || err != nil {
+		t.Errorf("the same voice: %q, %v", text, err)
 	}
 }
