@@ -31,7 +31,7 @@ const (
 )
 
 // createJob is POST /v1/diarize, /v1/voiceprint and /v1/identify.
-func (s *Server) createJob(kind string, limit int64) func(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) createJob(kind string, limit int64) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		body, err := readBody(w, r, limit)
 		if err != nil {

@@ -26,34 +26,24 @@ func (s *Server) requestLimit(operation string) int {
 	return s.options.RatePerMinute
 }
 
-// limited authenticates and counts the requests to an operation, and refuses
-// those above the limit. All responses under /v1 and /v2 have the same three headers,
-// but those of streams and transfers; requests with an invalid key and those that no
-// operation takes are not counted.
-func (s *Server) limited(operation string, next http.Handler) http.Handler {
-	limit := s.requestLimit(operation)
+// count counts a request to an operation, and refuses it above the limit. All responses
+// under /v1 and /v2 have the same three headers, but those of streams and transfers;
+// requests with an invalid key and those that no operation takes are not counted.
+func (s *Server) count(w http.ResponseWriter, r *http.Request, operation string, limit int) error {
 	if limit < 0 {
-		return authenticated(s.keys, next)
+		return nil
 	}
-	counted := authenticated(s.keys, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := s.rate.Take(r.Context(), operation, caller(r.Context()).Account, limit)
-		reset := max(1, int((c.Reset.Sub(s.now())+time.Second-1)/time.Second))
-		setRateHeaders(w.Header(), limit, max(0, limit-c.Used), reset)
-		switch {
-		case c.Taken:
-			next.ServeHTTP(w, r)
-			return
-		case c.Err != nil:
-			refuse(w, r, http.StatusServiceUnavailable, "The request could not be counted; try again")
-			return
-		}
-		w.Header().Set("Retry-After", strconv.Itoa(reset))
-		refuse(w, r, http.StatusTooManyRequests, "Too many requests; try again later")
-	}))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		setUncounted(w.Header(), limit)
-		counted.ServeHTTP(w, r)
-	})
+	c := s.rate.Take(r.Context(), operation, caller(r.Context()).Account, limit)
+	reset := max(1, int((c.Reset.Sub(s.now())+time.Second-1)/time.Second))
+	setRateHeaders(w.Header(), limit, max(0, limit-c.Used), reset)
+	switch {
+	case c.Taken:
+		return nil
+	case c.Err != nil:
+		return refused(http.StatusServiceUnavailable, "The request could not be counted; try again")
+	}
+	w.Header().Set("Retry-After", strconv.Itoa(reset))
+	return refused(http.StatusTooManyRequests, "Too many requests; try again later")
 }
 
 // setUncounted sets the headers of a response to a request that is not counted, unless

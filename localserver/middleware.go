@@ -170,30 +170,35 @@ const lingerTime = time.Second
 // Unwrap is for http.ResponseController.
 func (w *responseRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// authenticated passes on only requests with a valid API key; caller then
-// returns whose it is. The response does not say why a key is not valid.
-func authenticated(keys *apikeys.Keyring, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if key, ok := bearer(r.Header); ok {
-			if who, ok := keys.Identify(key); ok {
-				infoOf(r.Context()).who = who
-				next.ServeHTTP(w, r)
-				return
-			}
+// operation is the handler of an operation, which needs an API key, is rate-limited, and
+// but for the test needs a subscription.
+func (s *Server) operation(pattern string, next handler) http.Handler {
+	limit := s.requestLimit(pattern)
+	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
+		setUncounted(w.Header(), limit)
+		if err := s.authenticate(r); err != nil {
+			return err
 		}
-		refuse(w, r, http.StatusUnauthorized, "A valid API key is needed: Authorization: Bearer <API_KEY>")
+		if err := s.count(w, r, pattern, limit); err != nil {
+			return err
+		}
+		if !caller(r.Context()).Subscribed && pattern != testRoute {
+			return refused(http.StatusPaymentRequired, "A subscription is required")
+		}
+		return next(w, r)
 	})
 }
 
-// subscribed passes on only requests of an account with a subscription.
-func subscribed(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !caller(r.Context()).Subscribed {
-			refuse(w, r, http.StatusPaymentRequired, "A subscription is required")
-			return
+// authenticate refuses a request without a valid API key; caller then returns whose it is.
+// The response does not say why a key is not valid.
+func (s *Server) authenticate(r *http.Request) error {
+	if key, ok := bearer(r.Header); ok {
+		if who, ok := s.keys.Identify(key); ok {
+			infoOf(r.Context()).who = who
+			return nil
 		}
-		next.ServeHTTP(w, r)
-	})
+	}
+	return refused(http.StatusUnauthorized, "A valid API key is needed: Authorization: Bearer <API_KEY>")
 }
 
 // bearer returns the credential of a request; the scheme's name is case

@@ -38,9 +38,12 @@ func unavailable(message string, cause error) error {
 	return &failure{http.StatusServiceUnavailable, message, cause}
 }
 
+// handler responds to a request, or returns an error for handle to respond with.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
 // handle responds with the error that a handler returns. One that does not say what to
 // respond is a fault of the server.
-func (s *Server) handle(next func(w http.ResponseWriter, r *http.Request) error) http.Handler {
+func (s *Server) handle(next handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := next(w, r)
 		var invalid *protocol.ValidationErrorResponse

@@ -45,8 +45,11 @@ func (s *Server) newHandler(patterns map[string]http.Handler) http.Handler {
 // wrap adds to a handler what is done for every request.
 func (s *Server) wrap(h http.Handler) http.Handler { return s.observed(s.withRecovery(h)) }
 
-// metricsRoute is served at Options.MetricsAddr, if given, or with the others.
-const metricsRoute = "GET /metrics"
+const (
+	// metricsRoute is served at Options.MetricsAddr, if given, or with the others.
+	metricsRoute = "GET /metrics"
+	testRoute    = "GET /v1/test"
+)
 
 // patterns are the routes. Each of them is described in openapi.json.
 func (s *Server) patterns() map[string]http.Handler {
@@ -61,24 +64,23 @@ func (s *Server) patterns() map[string]http.Handler {
 	if s.options.MetricsAddr == "" {
 		routes[metricsRoute] = s.ofKnownHost(s.metrics.handler())
 	}
-	// The operations need an API key and are rate-limited.
-	for pattern, h := range map[string]http.Handler{
-		"GET /v1/test":          s.handle(s.test),
-		"POST /v1/live":         subscribed(s.handle(s.createStream)),
-		"GET /v1/live/{id}":     subscribed(s.handle(s.streamStatus)),
-		"GET " + watchPath:      subscribed(s.handle(s.watchStream)),
-		"GET /v1/media":         subscribed(s.handle(s.listMedia)),
-		"DELETE /v1/media":      subscribed(s.handle(s.deleteMedia)),
-		"POST /v1/media/input":  subscribed(s.handle(s.mediaInput)),
-		"POST /v1/media/output": subscribed(s.handle(s.mediaOutput)),
-		"POST /v1/diarize":      subscribed(s.handle(s.createJob(protocol.JobDiarize, maxBody))),
-		"POST /v1/voiceprint":   subscribed(s.handle(s.createJob(protocol.JobVoiceprint, maxBody))),
-		"POST /v1/identify":     subscribed(s.handle(s.createJob(protocol.JobIdentify, maxLiveBody))),
-		jobStatusRoute:          subscribed(s.handle(s.jobStatus)),
-		"DELETE /v1/jobs/{id}":  subscribed(s.handle(s.cancelJob)),
-		"GET /v2/jobs":          subscribed(s.handle(s.listJobs)),
+	for pattern, do := range map[string]handler{
+		testRoute:               s.test,
+		"POST /v1/live":         s.createStream,
+		"GET /v1/live/{id}":     s.streamStatus,
+		"GET " + watchPath:      s.watchStream,
+		"GET /v1/media":         s.listMedia,
+		"DELETE /v1/media":      s.deleteMedia,
+		"POST /v1/media/input":  s.mediaInput,
+		"POST /v1/media/output": s.mediaOutput,
+		"POST /v1/diarize":      s.createJob(protocol.JobDiarize, maxBody),
+		"POST /v1/voiceprint":   s.createJob(protocol.JobVoiceprint, maxBody),
+		"POST /v1/identify":     s.createJob(protocol.JobIdentify, maxLiveBody),
+		jobStatusRoute:          s.jobStatus,
+		"DELETE /v1/jobs/{id}":  s.cancelJob,
+		"GET /v2/jobs":          s.listJobs,
 	} {
-		routes[pattern] = s.limited(pattern, h)
+		routes[pattern] = s.operation(pattern, do)
 	}
 	return routes
 }
@@ -88,37 +90,28 @@ func (s *Server) patterns() map[string]http.Handler {
 // It does not redirect: a path that is not clean is unknown.
 func (s *Server) jsonErrors(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		refuse := func(w http.ResponseWriter, r *http.Request, status int, message string) {
-			if strings.HasPrefix(r.URL.Path, "/v") {
-				setUncounted(w.Header(), s.options.RatePerMinute)
-			}
-			refuse(w, r, status, message)
-		}
-		if headerSize(r.Header) > maxHeader {
+		status, message := http.StatusNotFound, "There is nothing under this path"
+		switch h, pattern := mux.Handler(r); {
+		case headerSize(r.Header) > maxHeader:
 			w.Header().Set("Connection", "close")
-			refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, httpconn.HeadersTooLarge)
-			return
-		}
-		if len(r.RequestURI) > maxTarget {
-			refuse(w, r, http.StatusRequestURITooLong, fmt.Sprintf("The address is longer than %d bytes", maxTarget))
-			return
-		}
-		h, pattern := mux.Handler(r)
-		switch {
+			status, message = http.StatusRequestHeaderFieldsTooLarge, httpconn.HeadersTooLarge
+		case len(r.RequestURI) > maxTarget:
+			status, message = http.StatusRequestURITooLong, fmt.Sprintf("The address is longer than %d bytes", maxTarget)
 		case pattern != "" && isClean(r.URL.Path):
 			mux.ServeHTTP(w, r)
 			return
 		case pattern == "":
 			// Only the ServeMux knows which methods a path has.
 			p := bufferedResponse{header: http.Header{}}
-			h.ServeHTTP(&p, r)
-			if p.status == http.StatusMethodNotAllowed {
+			if h.ServeHTTP(&p, r); p.status == http.StatusMethodNotAllowed {
 				w.Header()["Allow"] = p.header["Allow"]
-				refuse(w, r, http.StatusMethodNotAllowed, "This path does not have the method "+method(r))
-				return
+				status, message = http.StatusMethodNotAllowed, "This path does not have the method "+method(r)
 			}
 		}
-		refuse(w, r, http.StatusNotFound, "There is nothing under this path")
+		if strings.HasPrefix(r.URL.Path, "/v") {
+			setUncounted(w.Header(), s.options.RatePerMinute)
+		}
+		refuse(w, r, status, message)
 	})
 }
 
