@@ -11,7 +11,6 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"hubbub/localserver/limits"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/protocol"
@@ -43,14 +42,9 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err = s.admitStream(); err == nil {
-		err = s.streams.Acquire()
-	}
-	if err != nil {
+	if err = s.admitStream(""); err != nil {
 		return notOpened(w, err)
 	}
-	defer s.streams.Release()
-
 	ctx, cancel := context.WithTimeout(r.Context(), openTimeout)
 	defer cancel()
 	id, token, now := r.PathValue("id"), r.URL.Query().Get("token"), s.now().UTC()
@@ -61,10 +55,10 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) error {
 	if rec.Enrolment, err = openEnrolment(token, rec.Enrolment); err != nil {
 		return err
 	}
-	if !s.streamQuota.Acquire(rec.Account) {
-		return notOpened(w, limits.ErrFull)
+	if err = s.streams.Acquire(rec.Account); err != nil {
+		return notOpened(w, err)
 	}
-	defer s.streamQuota.Release(rec.Account)
+	defer s.streams.Release(rec.Account)
 	infoOf(r.Context()).who.Account = rec.Account
 	diarizer, labels, err := s.begin(ctx, rec, token, now)
 	if err != nil {

@@ -70,10 +70,10 @@ var errOverloaded = errors.New("the streams are late")
 const overloadStreams = streamsPerCore / 3
 
 // admitStream returns limits.ErrFull, limits.ErrStopping or errOverloaded, or nil if
-// this node takes one more stream now.
-func (s *Server) admitStream() error {
+// this node takes one more stream of an account now, "" for any.
+func (s *Server) admitStream(account string) error {
 	late := s.overload.Current() // always asked, because it also logs
-	err := s.streams.Available()
+	err := s.streams.Available(account)
 	if err == nil && late && s.streams.Count() >= overloadStreams {
 		err = errOverloaded
 	}
@@ -106,16 +106,13 @@ func (s *Server) releaseStream(account, id string) {
 	}
 }
 
-// streamAvailable returns limits.ErrFull or store.ErrQuota, or nil if an account may open
-// one more stream now.
+// streamAvailable returns store.ErrQuota, or nil if an account may open one more stream now
+// over all nodes that share the store.
 func (s *Server) streamAvailable(ctx context.Context, account string, now time.Time) error {
-	switch {
-	case !s.streamQuota.Available(account):
-		return limits.ErrFull
-	case s.store.Shared():
-		return s.store.StreamAvailable(ctx, account, now, s.options.MaxAccountStreams)
+	if !s.store.Shared() {
+		return nil
 	}
-	return nil
+	return s.store.StreamAvailable(ctx, account, now, s.options.MaxAccountStreams)
 }
 
 // overloadedRetry is the Retry-After of an overloaded node, in seconds: it assesses its

@@ -122,18 +122,6 @@ func (failingCounters) Take(context.Context, string, time.Time, int, int, time.D
 	return store.Count{}, errors.New("inner text")
 }
 
-// inUse is how much of its quota the default account uses.
-func inUse(q *limits.Quota, limit int) int {
-	left := 0
-	for q.Acquire(apikeys.DefaultAccount) {
-		left++
-	}
-	for range left {
-		q.Release(apikeys.DefaultAccount)
-	}
-	return limit - left
-}
-
 // The number of streams of an account is limited.
 func TestStreamsOfAnAccount(t *testing.T) {
 	t.Parallel()
@@ -153,7 +141,7 @@ func TestStreamsOfAnAccount(t *testing.T) {
 	}
 	s.end()
 	s.rest()
-	eventually(t, "quota", func() bool { return h.streamQuota.Available(apikeys.DefaultAccount) })
+	eventually(t, "quota", func() bool { return h.streams.Available(apikeys.DefaultAccount) == nil })
 	conn, _, err := h.dial.Dial(waiting.URL, nil) // its token was not used up
 	if err != nil {
 		t.Fatal(err)

@@ -55,14 +55,15 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	now := s.now().UTC()
-	if err = s.admitStream(); err == nil {
-		err = s.streamAvailable(ctx, caller(r.Context()).Account, now)
+	account := caller(r.Context()).Account
+	if err = s.admitStream(account); err == nil {
+		err = s.streamAvailable(ctx, account, now)
 	}
 	if err != nil {
 		return notAdmitted(w, err, cannotCreate)
 	}
 	rec := store.Stream{
-		ID: uuid.NewString(), Account: caller(r.Context()).Account, Key: caller(r.Context()).Key, Node: s.node,
+		ID: uuid.NewString(), Account: account, Key: caller(r.Context()).Key, Node: s.node,
 		Input: input, Created: now, Expires: now.Add(store.TokenTTL),
 	}
 	token := newToken()

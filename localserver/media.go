@@ -124,10 +124,10 @@ func (s *Server) beginTransfer(r *http.Request) (g grant, release func(), err er
 		return g, nil, refused(http.StatusForbidden, "This address is not valid, or has expired")
 	}
 	infoOf(r.Context()).who.Account = g.account
-	if !s.transferQuota.Acquire(g.account) {
+	if s.transfers.Acquire(g.account) != nil {
 		return g, nil, refused(http.StatusTooManyRequests, "Too many transfers at once; try again later")
 	}
-	return g, func() { s.transferQuota.Release(g.account) }, nil
+	return g, func() { s.transfers.Release(g.account) }, nil
 }
 
 // sweepMedia removes the remains of abandoned uploads and replaced objects.

@@ -328,7 +328,7 @@ func TestMediaUploadIsAborted(t *testing.T) {
 			if err == nil && res.StatusCode != 400 {
 				t.Errorf("status %d", res.StatusCode)
 			}
-			eventually(t, "the end of the transfer", func() bool { return inUse(h.transferQuota, maxTransfers) == 0 })
+			eventually(t, "the end of the transfer", func() bool { return h.transfers.Count() == 0 })
 			if got := h.get("media://x"); got != "earlier" {
 				t.Errorf("x holds %d bytes", len(got))
 			}

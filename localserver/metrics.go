@@ -66,7 +66,7 @@ func newMetrics(s *Server) *metrics {
 	gauge("hubbub_streams_limit", "Maximum number of open streams.", func() float64 { return float64(s.streams.Limit()) })
 	gauge("hubbub_engine_realtime_factor", "Seconds of engine time per second of audio, since the start.", c.RealTimeFactor)
 	gauge("hubbub_engine_overloaded", "1 while no new streams are accepted because the open ones are late, otherwise 0.", func() float64 {
-		if s.admitStream() == errOverloaded {
+		if s.admitStream("") == errOverloaded {
 			return 1
 		}
 		return 0

@@ -237,7 +237,7 @@ func (d *documented) watching() {
 	d.refusedHandshake(watchPath, d.watchAddress("x", ""), testKey, 404)
 	d.ask("GET", watchPath, "/v1/live/x/events", testKey, "", 426)
 	open := d.watchers
-	d.watchers = limits.NewAdmission(0)
+	d.watchers = limits.NewAdmission(0, 0)
 	d.refusedHandshake(watchPath, address, testKey, 429)
 	d.watchers = open
 }
@@ -330,12 +330,12 @@ func (d *documented) jobResponses() {
 
 func (d *documented) transferLimits() {
 	for range maxTransfers {
-		d.transferQuota.Acquire(apikeys.DefaultAccount)
+		_ = d.transfers.Acquire(apikeys.DefaultAccount)
 	}
 	d.ask("GET", objectsPath, d.out, "", "", 429)
 	d.ask("PUT", objectsPath, d.in, "", "", 429)
 	for range maxTransfers {
-		d.transferQuota.Release(apikeys.DefaultAccount)
+		d.transfers.Release(apikeys.DefaultAccount)
 	}
 }
 

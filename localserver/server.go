@@ -28,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -97,13 +98,11 @@ type Server struct {
 	fetch       outbound.Policy // addresses that jobs may fetch
 	hooks       outbound.Policy // webhooks that they may call
 
-	streams       *limits.Admission // open streams of this node
-	watchers      *limits.Admission
-	overload      *limits.Overload
-	running       sync.Map      // the open streams, *stream.Stream by id
-	streamQuota   *limits.Quota // open streams of this node, by account
-	watcherQuota  *limits.Quota
-	transferQuota *limits.Quota
+	streams   *limits.Admission // open streams of this node
+	watchers  *limits.Admission
+	transfers *limits.Admission
+	overload  *limits.Overload
+	running   sync.Map // the open streams, *stream.Stream by id
 
 	outbox  *stream.Outbox
 	monitor *lease.Monitor // on a shared store only
@@ -138,13 +137,14 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 	o = o.withDefaults()
 	s := &Server{
 		options: o, log: o.Logger, now: now, node: uuid.NewString(),
-		keys:     apikeys.NewKeyring(o.APIKeys, o.DataDir, now, o.Logger),
-		faults:   faults.Plan(o.Faults),
-		claims:   newClaims(o.Logger),
-		overload: limits.NewOverload(now, o.Logger),
-		streams:  limits.NewAdmission(o.MaxStreams), watchers: limits.NewAdmission(max(watchersPerStream*o.MaxStreams, minWatchers)),
-		streamQuota: limits.NewQuota(o.MaxAccountStreams), watcherQuota: limits.NewQuota(maxAccountWatchers), transferQuota: limits.NewQuota(maxTransfers),
-		stopped: make(chan struct{}),
+		keys:      apikeys.NewKeyring(o.APIKeys, o.DataDir, now, o.Logger),
+		faults:    faults.Plan(o.Faults),
+		claims:    newClaims(o.Logger),
+		overload:  limits.NewOverload(now, o.Logger),
+		streams:   limits.NewAdmission(o.MaxStreams, o.MaxAccountStreams),
+		watchers:  limits.NewAdmission(max(watchersPerStream*o.MaxStreams, minWatchers), maxAccountWatchers),
+		transfers: limits.NewAdmission(math.MaxInt, maxTransfers),
+		stopped:   make(chan struct{}),
 	}
 	if o.PublicURL != "" {
 		s.public, _ = url.Parse(o.PublicURL) // validated with the options

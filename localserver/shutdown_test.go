@@ -268,7 +268,7 @@ func TestShutdownCutsOffTransfers(t *testing.T) {
 		t.Fatalf("%q %v", head, err)
 	}
 	rawRequest(t, h, "PUT", h.ask("input", "media://half"), 1000)
-	eventually(t, "two transfers", func() bool { return inUse(h.transferQuota, maxTransfers) == 2 })
+	eventually(t, "two transfers", func() bool { return h.transfers.Count() == 2 })
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	if err := h.Server.Shutdown(ctx); err != nil {

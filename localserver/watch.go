@@ -2,7 +2,6 @@ package localserver
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -40,20 +39,13 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err = s.watchers.Acquire(); err == nil {
-		defer s.watchers.Release()
-		if s.watcherQuota.Acquire(account) {
-			defer s.watcherQuota.Release(account)
-		} else {
-			err = limits.ErrFull
-		}
-	}
-	switch {
-	case errors.Is(err, limits.ErrStopping):
+	switch s.watchers.Acquire(account) {
+	case limits.ErrStopping:
 		return refused(http.StatusServiceUnavailable, "The server is stopping and takes no new watchers")
-	case err != nil:
+	case limits.ErrFull:
 		return refused(http.StatusTooManyRequests, "Too many watchers at once; try again later")
 	}
+	defer s.watchers.Release(account)
 	log := s.log.With("stream", rec.ID, "request", requestID(r.Context()))
 	conn, err := upgrader.Upgrade(w, r, w.Header().Clone()) // responds by itself when it fails
 	if err != nil {

@@ -365,7 +365,7 @@ func TestWatchLimits(t *testing.T) {
 	h := serve(t, func(o *setup) { o.MaxStreams = 1 })
 	const others = minWatchers - 2
 	for range others {
-		_ = h.watchers.Acquire()
+		_ = h.watchers.Acquire("other")
 	}
 	l := h.create()
 	first := h.watch(l.ID, "")
@@ -375,19 +375,19 @@ func TestWatchLimits(t *testing.T) {
 	eventually(t, "room", func() bool { return h.metric("hubbub_watchers_open") == others+1 })
 	h.watch(l.ID, "")
 	for range others {
-		h.watchers.Release()
+		h.watchers.Release("other")
 	}
 
 	full := serve(t, func(o *setup) { o.MaxStreams = maxAccountWatchers })
 	l = full.create()
 	for range maxAccountWatchers {
-		full.watcherQuota.Acquire(apikeys.DefaultAccount)
+		_ = full.watchers.Acquire(apikeys.DefaultAccount)
 	}
 	full.refusedWatch(l.ID, "", testKey, 429)
-	full.watcherQuota.Release(apikeys.DefaultAccount)
+	full.watchers.Release(apikeys.DefaultAccount)
 	full.watch(l.ID, "")
 	for range maxAccountWatchers - 1 {
-		full.watcherQuota.Release(apikeys.DefaultAccount)
+		full.watchers.Release(apikeys.DefaultAccount)
 	}
 	counted := serve(t, limitOf(3))
 	l = counted.create()

@@ -12,22 +12,24 @@ var (
 	ErrStopping = errors.New("the server is stopping")
 )
 
-// Admission bounds the connections of one kind on this node, and ends their
-// admission when the server stops.
+// Admission bounds the connections of one kind on this node, all of them and those of
+// each account, and ends their admission when the server stops.
 type Admission struct {
-	limit int
+	limit, accountLimit int
 
 	mu      sync.Mutex
 	open    int
-	closed  bool          // to new connections
-	stopped bool          // drain is closed
-	drain   chan struct{} // closed when the open connections are to finish
-	empty   chan struct{} // closed when none is open and none is admitted
+	of      map[string]int // accounts with nothing open are not in it
+	closed  bool           // to new connections
+	stopped bool           // drain is closed
+	drain   chan struct{}  // closed when the open connections are to finish
+	empty   chan struct{}  // closed when none is open and none is admitted
 }
 
-// NewAdmission returns an Admission of at most limit connections.
-func NewAdmission(limit int) *Admission {
-	return &Admission{limit: limit, drain: make(chan struct{}), empty: make(chan struct{})}
+// NewAdmission returns an Admission of at most limit connections, accountLimit of them of
+// one account.
+func NewAdmission(limit, accountLimit int) *Admission {
+	return &Admission{limit: limit, accountLimit: accountLimit, of: map[string]int{}, drain: make(chan struct{}), empty: make(chan struct{})}
 }
 
 // Limit is the largest number of open connections.
@@ -36,40 +38,45 @@ func (a *Admission) Limit() int { return a.limit }
 // Drain is closed when the open connections are to finish.
 func (a *Admission) Drain() <-chan struct{} { return a.drain }
 
-// Available returns ErrFull, ErrStopping, or nil if Acquire would succeed now.
-func (a *Admission) Available() error {
+// Available returns ErrFull, ErrStopping, or nil if Acquire would succeed now. "" is an
+// account with nothing open.
+func (a *Admission) Available(account string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.availableLocked()
+	return a.availableLocked(account)
 }
 
-func (a *Admission) availableLocked() error {
+func (a *Admission) availableLocked(account string) error {
 	switch {
 	case a.closed:
 		return ErrStopping
-	case a.open >= a.limit:
+	case a.open >= a.limit, a.of[account] >= a.accountLimit:
 		return ErrFull
 	}
 	return nil
 }
 
-// Acquire admits one connection; Release must be called at its end. The error is
-// ErrFull or ErrStopping.
-func (a *Admission) Acquire() error {
+// Acquire admits one connection of an account; Release must be called at its end. The
+// error is ErrFull or ErrStopping.
+func (a *Admission) Acquire(account string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.availableLocked(); err != nil {
+	if err := a.availableLocked(account); err != nil {
 		return err
 	}
 	a.open++
+	a.of[account]++
 	return nil
 }
 
 // Release ends a connection that Acquire admitted.
-func (a *Admission) Release() {
+func (a *Admission) Release(account string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.open--
+	if a.of[account]--; a.of[account] == 0 {
+		delete(a.of, account)
+	}
 	if a.closed && a.open == 0 {
 		close(a.empty)
 	}
@@ -124,44 +131,5 @@ func (a *Admission) Wait(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-// Quota bounds what each account has open on this node.
-type Quota struct {
-	limit int
-
-	mu   sync.Mutex
-	open map[string]int // accounts with nothing open are not in it
-}
-
-// NewQuota returns a Quota of limit units for each account.
-func NewQuota(limit int) *Quota { return &Quota{limit: limit, open: map[string]int{}} }
-
-// Available reports whether Acquire would succeed now.
-func (q *Quota) Available(account string) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.open[account] < q.limit
-}
-
-// Acquire uses one unit of the account's quota, if there is one left; Release
-// gives it back.
-func (q *Quota) Acquire(account string) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.open[account] >= q.limit {
-		return false
-	}
-	q.open[account]++
-	return true
-}
-
-// Release gives one unit back.
-func (q *Quota) Release(account string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.open[account]--; q.open[account] <= 0 {
-		delete(q.open, account)
 	}
 }
