@@ -295,7 +295,10 @@ func (c *Certificate) load() error {
 		return err
 	}
 	c.pair, c.versions = &pair, versions
-	c.log.Info("TLS certificate loaded", "fingerprint", fingerprint(pair.Leaf))
+	c.log.Info("TLS certificate loaded", "fingerprint", fingerprint(pair.Leaf), "expires", pair.Leaf.NotAfter)
+	if c.checked.After(pair.Leaf.NotAfter) {
+		c.log.Warn("the TLS certificate has expired: clients refuse it until its files are replaced", "file", c.cert)
+	}
 	return nil
 }
 

@@ -105,6 +105,25 @@ func pairIn(t *testing.T, cert, key string) *x509.Certificate {
 	return c
 }
 
+// A certificate that has expired is used, since only the operator can replace it, but the log
+// says so.
+func TestExpiredCertificateFiles(t *testing.T) {
+	t.Parallel()
+	cert, key := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
+	expires := pairIn(t, cert, key).NotAfter
+	for _, expired := range []bool{false, true} {
+		now := expires.Add(-time.Minute)
+		if expired {
+			now = expires.Add(time.Minute)
+		}
+		var log bytes.Buffer
+		c, err := Load(Config{Mode: Files, Cert: cert, Key: key}, "", nil, func() time.Time { return now }, slog.New(slog.NewTextHandler(&log, nil)))
+		if err != nil || c.current() == nil || strings.Contains(log.String(), "has expired") != expired {
+			t.Errorf("expired %v: %v, log: %s", expired, err, log.String())
+		}
+	}
+}
+
 func TestInvalidCertificateFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
