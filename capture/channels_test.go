@@ -68,8 +68,7 @@ func TestChannels(t *testing.T) {
 		tracks   []int
 	}{{Mix, []int{both}}, {1, []int{low}}, {2, []int{high}}, {Each, []int{low, high}}} {
 		for name, open := range map[string]func(Channels) Source{"file": file, "device": device} {
-			ctx, end := context.WithCancel(t.Context())
-			s := Start(ctx, open(c.selected), ChunkReaderOptions{Pace: Fast})
+			s := NewChunkReader(t.Context(), open(c.selected), Fast)
 			tracks := make([][]float32, len(c.tracks))
 			for chunk := range s.Chunks() {
 				if (chunk.Tracks != nil) != (len(c.tracks) > 1) || len(chunk.Sent()) != len(c.tracks)*ChunkSamples || len(chunk.Samples) != ChunkSamples {
@@ -93,9 +92,6 @@ func TestChannels(t *testing.T) {
 						t.Errorf("%s, channels %v, track %d: %v Hz has %.1f dB", name, c.selected, i, f.hz, capturetest.DB(at/0.125))
 					}
 				}
-			}
-			end()
-			for range s.Chunks() {
 			}
 		}
 	}

@@ -1,24 +1,18 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"sync"
 	"time"
 
 	"hubbub/protocol/hint"
 	"hubbub/protocol/recovered"
 )
-
-// ChunkReaderOptions are the options of Start.
-type ChunkReaderOptions struct {
-	Pace Pace
-	// Tap is called with every chunk, in order, before it is delivered. It must
-	// not change the samples.
-	Tap func(Chunk)
-}
 
 // Stats are the counters and the state of a ChunkReader.
 type Stats struct {
@@ -47,18 +41,18 @@ type Stats struct {
 	Drift int
 }
 
-// ChunkReader reads a source in its own goroutine and divides the audio into chunks. It
-// waits until each chunk is received. If the receiver of a microphone's chunks is
-// too slow, the device overflows, which Stats counts.
+// ChunkReader reads a source and divides the audio into chunks, on the goroutine of the loop over Chunks. If that is too
+// slow for a microphone, the device overflows, which Stats counts.
 type ChunkReader struct {
+	ctx    context.Context
 	src    Source
-	o      ChunkReaderOptions
-	end    context.CancelFunc
-	chunks chan Chunk
-	notice chan struct{} // see Changed
-	seq    int64         // number of the next chunk; of the reader's goroutine
-	drift  drift         // likewise; of the device since it was opened
-	pacer  pacer         // likewise
+	pace   Pace
+	notice chan struct{}    // see Changed
+	yield  func(Chunk) bool // of the loop
+	seq    int64            // number of the next chunk; of the loop
+	next   anchor           // the chunk after the newest one of a device; likewise
+	drift  drift            // likewise; of the device since it was opened
+	pacer  pacer            // likewise
 
 	again     reopening     // of the device, or of the one that it stands in for; likewise
 	exchanges chan exchange // see Switch
@@ -71,26 +65,35 @@ type ChunkReader struct {
 	err             error
 }
 
-// Start reads src until it ends or fails or ctx ends, and then closes it.
-func Start(ctx context.Context, src Source, o ChunkReaderOptions) *ChunkReader {
-	r := &ChunkReader{src: src, o: o, chunks: make(chan Chunk), notice: make(chan struct{}, 1),
+// NewChunkReader is a reader of src until the end of ctx.
+func NewChunkReader(ctx context.Context, src Source, pace Pace) *ChunkReader {
+	return &ChunkReader{ctx: ctx, src: src, pace: pace, notice: make(chan struct{}, 1),
 		exchanges: make(chan exchange), over: make(chan struct{}), open: Open}
-	ctx, r.end = context.WithCancel(ctx)
-	go r.run(ctx)
-	return r
 }
 
-// Close ends the reader and waits until the source is closed. What was not received
-// is lost.
-func (r *ChunkReader) Close() {
-	r.end()
-	for range r.chunks {
+// errLoopEnded is the end of a loop that has left out chunks.
+var errLoopEnded = errors.New("no more chunks are read")
+
+// Chunks are those of the source, until it ends or fails, or the context ends. There is one loop over them, which closes
+// the source at its end.
+func (r *ChunkReader) Chunks() iter.Seq[Chunk] {
+	return func(yield func(Chunk) bool) {
+		r.yield = yield
+		var err error
+		defer func() {
+			r.again.stop()
+			close(r.over)
+			if errors.Is(err, errLoopEnded) {
+				err = nil
+			}
+			err = cmp.Or(err, r.src.Close())
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.err = err
+		}()
+		err = r.readSource()
 	}
 }
-
-// Chunks is closed at the end of the input, on an error, and when the context
-// of Start ends or Close is called.
-func (r *ChunkReader) Chunks() <-chan Chunk { return r.chunks }
 
 // Changed receives after Outage, Silence, StandsIn, Drift or Source of Stats has changed.
 func (r *ChunkReader) Changed() <-chan struct{} { return r.notice }
@@ -110,7 +113,7 @@ func (r *ChunkReader) change(f func()) {
 	r.notify()
 }
 
-// Err returns, after Chunks is closed, the reason: nil = the input ended.
+// Err returns, after the loop over Chunks, why it ended: nil = the input ended, or the loop itself.
 func (r *ChunkReader) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,53 +136,19 @@ func (r *ChunkReader) Stats() Stats {
 	return st
 }
 
-func (r *ChunkReader) run(ctx context.Context) {
-	defer close(r.chunks)
-	defer r.end()
-	err := r.readSource(ctx)
-	r.again.stop()
-	close(r.over)
-	if closeErr := r.src.Close(); err == nil {
-		err = closeErr
-	}
-	r.mu.Lock()
-	r.err = err
-	r.mu.Unlock()
-}
-
-// readSource reads and delivers until the end. A panic in a source or a tap
-// ends only this stream.
-func (r *ChunkReader) readSource(ctx context.Context) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = hint.Add(recovered.New("reading the input failed", p), "This is a defect of the program.")
-		}
-	}()
+// readSource reads and delivers until the end.
+func (r *ChunkReader) readSource() error {
 	device, _ := r.src.(deviceSource)
-	var next anchor // the chunk after the newest one
 	for {
-		if r.seq > 0 {
-			select {
-			case x := <-r.exchanges:
-				if err := r.accept(ctx, x, next, r.seq); err != nil {
-					return err
-				}
-			case wanted := <-r.again.found:
-				standIn := r.src
-				err := r.replace(ctx, wanted.(*microphone), next, r.seq)
-				_ = standIn.Close()
-				if err != nil {
-					return err
-				}
-			default:
-			}
+		if err := r.exchangeDevice(); err != nil {
+			return err
 		}
-		samples, valid, readErr := r.readChunk(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
+		samples, valid, readErr := r.readChunk()
+		if r.ctx.Err() != nil {
+			return r.ctx.Err()
 		}
 		// The reader outlives a device that has delivered audio and then failed.
-		lost := device != nil && r.seq > 0 && readErr != nil && !errors.Is(readErr, io.EOF)
+		lost := device != nil && r.seq > 0 && readErr != nil && !errors.Is(readErr, io.EOF) && !recovered.Caught(readErr)
 		if lost && valid > 0 { // the silence begins in this chunk
 			valid = ChunkSamples
 		}
@@ -187,7 +156,7 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 			continue
 		}
 		if valid > 0 {
-			if err := r.deliver(ctx, samples, valid); err != nil {
+			if err := r.deliver(samples, valid); err != nil {
 				return err
 			}
 		}
@@ -195,7 +164,7 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 		case errors.Is(readErr, io.EOF):
 			return nil
 		case lost:
-			if err := r.bridge(ctx, next, readErr); err != nil {
+			if err := r.bridge(readErr); err != nil {
 				return err
 			}
 		case readErr != nil:
@@ -204,7 +173,7 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 			r.notePartial(r.seq - 1)
 		}
 		if device, ok := r.src.(deviceSource); ok {
-			next = anchor{r.seq, device.newestAt()}
+			r.next = anchor{r.seq, device.newestAt()}
 		}
 	}
 }
@@ -219,12 +188,17 @@ func (r *ChunkReader) excess(now time.Duration) bool {
 }
 
 // readChunk reads one chunk, interleaved by track; an incomplete one only together
-// with an error.
-func (r *ChunkReader) readChunk(ctx context.Context) (samples []float32, valid int, err error) {
+// with an error. A panic in the source is an error.
+func (r *ChunkReader) readChunk() (samples []float32, valid int, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = hint.Add(recovered.New("reading the input failed", p), "This is a defect of the program.")
+		}
+	}()
 	tracks := r.src.Info().tracks()
 	samples = make([]float32, tracks*ChunkSamples)
 	for empty := 0; valid < ChunkSamples; {
-		n, err := r.src.Read(ctx, samples[tracks*valid:])
+		n, err := r.src.Read(r.ctx, samples[tracks*valid:])
 		valid += n / tracks
 		if err != nil {
 			clear(samples[tracks*valid:])
@@ -239,12 +213,11 @@ func (r *ChunkReader) readChunk(ctx context.Context) (samples []float32, valid i
 	return samples, valid, nil
 }
 
-// deliver passes the next chunk, of samples interleaved by track, to the tap, then to the
-// receiver of Chunks, at the pace.
-func (r *ChunkReader) deliver(ctx context.Context, samples []float32, valid int) error {
+// deliver passes the next chunk, of samples interleaved by track, to the loop, at the pace.
+func (r *ChunkReader) deliver(samples []float32, valid int) error {
 	info, position := r.src.Info(), time.Duration(r.seq)*ChunkDuration+time.Duration(valid)*time.Second/SampleRate
-	if !info.Kind.Live() && r.o.Pace != Fast {
-		if err := r.pacer.wait(ctx, position); err != nil {
+	if !info.Kind.Live() && r.pace != Fast {
+		if err := r.pacer.wait(r.ctx, position); err != nil {
 			return err
 		}
 	}
@@ -255,15 +228,10 @@ func (r *ChunkReader) deliver(ctx context.Context, samples []float32, valid int)
 	c.Level = measure(c.Samples[:valid])
 	r.seq++
 	r.note(c, position, info)
-	if r.o.Tap != nil {
-		r.o.Tap(c)
+	if !r.yield(c) {
+		return errLoopEnded
 	}
-	select {
-	case r.chunks <- c:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return nil
 }
 
 // note keeps what Stats says of the newest chunk, which ends at a position.

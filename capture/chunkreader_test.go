@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"hubbub/protocol/recovered"
 )
 
 // fakeSource delivers samples in blocks of any size, then an error.
@@ -69,10 +71,7 @@ func TestChunksAreTheSource(t *testing.T) {
 		x := noisy(rapid.IntRange(0, 6000).Draw(t, "samples"))
 		most := rapid.IntRange(1, 2500).Draw(t, "block")
 		src := &fakeSource{kind: File, samples: x, end: io.EOF, block: func() int { return 1 + rand.IntN(most) }}
-		var tapped []float32
-		s := Start(context.Background(), src, ChunkReaderOptions{Pace: Fast, Tap: func(c Chunk) {
-			tapped = append(tapped, c.Samples[:c.Valid]...)
-		}})
+		s := NewChunkReader(context.Background(), src, Fast)
 		var got []float32
 		seq := int64(0)
 		for c := range s.Chunks() {
@@ -93,7 +92,7 @@ func TestChunksAreTheSource(t *testing.T) {
 		if err := s.Err(); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(got, x) || !slices.Equal(tapped, x) {
+		if !slices.Equal(got, x) {
 			t.Fatal("the chunks are not the source")
 		}
 		st := s.Stats()
@@ -137,7 +136,8 @@ func TestAnHourInRealTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))
 		start, over, last := time.Now(), 0, time.Duration(0)
-		busy := func(c Chunk) {
+		s := NewChunkReader(t.Context(), &silence{3600 * SampleRate}, Realtime)
+		for c := range s.Chunks() {
 			last = time.Since(start) - time.Duration(c.Seq+1)*ChunkDuration
 			if last < 0 {
 				t.Errorf("chunk %d came %v before its time", c.Seq, -last)
@@ -149,9 +149,6 @@ func TestAnHourInRealTime(t *testing.T) {
 			if random.IntN(2000) == 0 {
 				time.Sleep(time.Second)
 			}
-		}
-		s := Start(t.Context(), &silence{3600 * SampleRate}, ChunkReaderOptions{Pace: Realtime, Tap: busy})
-		for range s.Chunks() {
 		}
 		if last > 50*time.Millisecond {
 			t.Errorf("after an hour the stream is off by %v", last)
@@ -170,7 +167,7 @@ func TestAnHourInRealTime(t *testing.T) {
 // TestRealtimeWaits: on the real clock, 0.5 s of audio takes 0.5 s.
 func TestRealtimeWaits(t *testing.T) {
 	began := time.Now()
-	s := Start(context.Background(), &silence{SampleRate / 2}, ChunkReaderOptions{Pace: Realtime})
+	s := NewChunkReader(context.Background(), &silence{SampleRate / 2}, Realtime)
 	for range s.Chunks() {
 	}
 	if d := time.Since(began); d < 490*time.Millisecond {
@@ -178,29 +175,26 @@ func TestRealtimeWaits(t *testing.T) {
 	}
 }
 
-// TestSourceWaits: no chunk is dropped, whatever the source. At most one waits to
-// be received.
+// TestSourceWaits: no chunk is dropped, whatever the source, and none is read before it is asked for.
 func TestSourceWaits(t *testing.T) {
 	for name, kind := range map[string]Kind{"file": File, "microphone": Mic} {
 		t.Run(name, func(t *testing.T) {
 			const chunks = 40
-			taps := 0
 			src := &fakeSource{kind: kind, samples: noisy(chunks * ChunkSamples), end: io.EOF, lost: 3}
-			s := Start(context.Background(), src, ChunkReaderOptions{Pace: Fast, Tap: func(Chunk) { taps++ }})
-			time.Sleep(50 * time.Millisecond)
-			if p := s.Stats().Position; p > ChunkDuration {
-				t.Errorf("%v were read before the first one was received", p)
-			}
+			s := NewChunkReader(context.Background(), src, Fast)
 			n := int64(0)
 			for c := range s.Chunks() {
+				if p := s.Stats().Position; p != time.Duration(n+1)*ChunkDuration {
+					t.Errorf("%v were read for chunk %d", p, n)
+				}
 				if c.Seq != n {
 					t.Fatalf("chunk %d follows chunk %d", c.Seq, n-1)
 				}
 				n++
 			}
 			st := s.Stats()
-			if n != chunks || st.Position != chunks*ChunkDuration || taps != chunks || st.Overflows != 3 {
-				t.Errorf("%d chunks, %d tapped, %+v", n, taps, st)
+			if n != chunks || st.Position != chunks*ChunkDuration || st.Overflows != 3 {
+				t.Errorf("%d chunks, %+v", n, st)
 			}
 			if !slices.Equal(st.Notices, []string{"notice"}) {
 				t.Errorf("notices %q", st.Notices)
@@ -214,7 +208,7 @@ func TestSourceWaits(t *testing.T) {
 func TestAudioBeforeAFailure(t *testing.T) {
 	broken := errors.New("unplugged")
 	src := &fakeSource{kind: Mic, samples: noisy(ChunkSamples + 100), end: broken}
-	s := Start(context.Background(), src, ChunkReaderOptions{})
+	s := NewChunkReader(context.Background(), src, Realtime)
 	total := 0
 	for c := range s.Chunks() {
 		total += c.Valid
@@ -227,12 +221,11 @@ func TestAudioBeforeAFailure(t *testing.T) {
 func TestCancelEndsTheStream(t *testing.T) {
 	for name, src := range map[string]*fakeSource{
 		"blocked read": {kind: Stdin, gate: make(chan struct{}), end: io.EOF},
-		"no receiver":  {kind: File, samples: noisy(100 * ChunkSamples), end: io.EOF},
+		"real time":    {kind: File, samples: noisy(100 * ChunkSamples), end: io.EOF},
 	} {
 		ctx, cancel := context.WithCancel(context.Background())
-		s := Start(ctx, src, ChunkReaderOptions{Pace: Fast})
+		s := NewChunkReader(ctx, src, Realtime)
 		time.AfterFunc(20*time.Millisecond, cancel)
-		time.Sleep(40 * time.Millisecond)
 		for range s.Chunks() {
 		}
 		if !errors.Is(s.Err(), context.Canceled) || src.closed != 1 {
@@ -246,7 +239,7 @@ type panicking struct{ *silence }
 func (panicking) Read(context.Context, []float32) (int, error) { panic("boom") }
 
 func TestPanicEndsOnlyTheStream(t *testing.T) {
-	s := Start(context.Background(), panicking{&silence{}}, ChunkReaderOptions{})
+	s := NewChunkReader(context.Background(), panicking{&silence{}}, Realtime)
 	for range s.Chunks() {
 	}
 	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "boom") {
@@ -256,11 +249,23 @@ func TestPanicEndsOnlyTheStream(t *testing.T) {
 	if !errors.As(s.Err(), &d) || !strings.Contains(string(d.Stack()), "panicking") {
 		t.Errorf("%v has no stack of the panic", s.Err())
 	}
-	s = Start(context.Background(), &silence{SampleRate}, ChunkReaderOptions{Pace: Fast, Tap: func(Chunk) { panic("tap") }})
-	for range s.Chunks() {
-	}
-	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "tap") {
-		t.Fatal(err)
+}
+
+// TestLoopThatEnds: the source is closed when the loop over its chunks ends before it, or panics.
+func TestLoopThatEnds(t *testing.T) {
+	for name, end := range map[string]func(){"break": func() {}, "panic": func() { panic("loop") }} {
+		src := &fakeSource{kind: File, samples: noisy(2 * ChunkSamples), end: io.EOF}
+		s := NewChunkReader(t.Context(), src, Fast)
+		_ = recovered.Guard(func() error {
+			for range s.Chunks() {
+				end()
+				break
+			}
+			return nil
+		})
+		if s.Err() != nil || src.closed != 1 {
+			t.Errorf("%s: %v, closed %d times", name, s.Err(), src.closed)
+		}
 	}
 }
 
@@ -269,7 +274,7 @@ type idle struct{ *silence }
 func (idle) Read(context.Context, []float32) (int, error) { return 0, nil }
 
 func TestASourceWithoutProgressEnds(t *testing.T) {
-	s := Start(context.Background(), idle{&silence{}}, ChunkReaderOptions{})
+	s := NewChunkReader(context.Background(), idle{&silence{}}, Realtime)
 	for range s.Chunks() {
 	}
 	if !errors.Is(s.Err(), io.ErrNoProgress) {

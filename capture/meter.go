@@ -20,22 +20,20 @@ func Measure(ctx context.Context, input string, each func(Level) bool) error {
 	if err != nil {
 		return err
 	}
-	stream, chunks := Start(ctx, source, ChunkReaderOptions{}), 0
-	for c := range stream.Chunks() {
-		if stream.Stats().Outage != nil {
-			err = errors.New("it stopped delivering audio")
-			break
+	reader, chunks := NewChunkReader(ctx, source, Realtime), 0
+	for c := range reader.Chunks() {
+		if reader.Stats().Outage != nil {
+			return errors.New("it stopped delivering audio")
 		}
 		chunks++
 		if !each(c.Level) {
-			break
+			return nil
 		}
 	}
-	stream.Close()
-	if err == nil && chunks == 0 {
-		err = stream.Err()
+	if chunks == 0 {
+		return reader.Err()
 	}
-	return err
+	return nil
 }
 
 // Reading is what a Meter measures.

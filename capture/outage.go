@@ -70,9 +70,6 @@ type Outage struct {
 	Device string
 }
 
-// began is the chunk in which it began.
-func (o *Outage) began() int64 { return int64(o.Since / ChunkDuration) }
-
 // anchor maps the elapsed time to chunks: chunk seq begins at the time at.
 type anchor struct {
 	seq int64
@@ -84,33 +81,32 @@ func (a anchor) due(now time.Duration) int64 { return a.seq + int64((now-a.at)/C
 
 // bridge delivers silence from the next chunk on until its device delivers audio
 // again, for OutageLimit at most. It returns lost if that does not happen.
-func (r *ChunkReader) bridge(ctx context.Context, from anchor, lost error) error {
+func (r *ChunkReader) bridge(lost error) error {
 	device := r.src.(deviceSource)
-	began := r.seq
-	if o := r.stats.Outage; o != nil { // of one of two devices
-		r.change(func() { r.addGap(o.began(), began) })
+	if r.stats.Outage != nil { // of one of two devices
+		r.change(func() { r.endOutage(r.seq) })
 	}
-	r.setOutage(&Outage{Since: time.Duration(began) * ChunkDuration, Err: lost})
-	r.again.start(ctx, device.reopen)
+	r.setOutage(&Outage{Since: time.Duration(r.seq) * ChunkDuration, Err: lost})
+	r.again.start(r.ctx, device.reopen)
 	tick := time.NewTicker(ChunkDuration)
 	defer tick.Stop()
 	limit := time.After(OutageLimit)
 	for {
 		select {
 		case src := <-r.again.found:
-			return r.resume(ctx, src, from.due(device.elapsed()), began)
+			return r.resume(src.(deviceSource))
 		case x := <-r.exchanges: // chosen by the user
-			return r.accept(ctx, x, from, began)
+			return r.accept(x)
 		case <-tick.C:
 			// A chunk later than due: the first audio of the reopened device is up to
 			// 100 ms old.
-			if err := r.fill(ctx, from.due(device.elapsed())-1); err != nil {
+			if err := r.fill(r.next.due(device.elapsed()) - 1); err != nil {
 				return err
 			}
 		case <-limit:
 			return fmt.Errorf("%w; it did not come back within %.0f minutes", lost, OutageLimit.Minutes())
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-r.ctx.Done():
+			return r.ctx.Err()
 		}
 	}
 }
@@ -173,13 +169,13 @@ func (a *reopening) run(ctx context.Context, reopen reopenFunc) {
 }
 
 // fill delivers silence from the next chunk up to chunk to.
-func (r *ChunkReader) fill(ctx context.Context, to int64) error {
+func (r *ChunkReader) fill(to int64) error {
 	skip := int64(0)
 	if missing := to - r.seq; missing > maxFill {
 		skip = missing - fillPart
 	}
 	for r.seq < to-skip {
-		if err := r.deliver(ctx, make([]float32, r.src.Info().tracks()*ChunkSamples), ChunkSamples); err != nil {
+		if err := r.deliver(make([]float32, r.src.Info().tracks()*ChunkSamples), ChunkSamples); err != nil {
 			return err
 		}
 	}
@@ -191,27 +187,35 @@ func (r *ChunkReader) setOutage(o *Outage) {
 	r.change(func() { r.stats.Outage, r.stats.Device = o, r.src.Info().Name })
 }
 
-// resume delivers silence from the next chunk up to chunk due, the first one of a new
-// device, continues with that, and remembers the gap since chunk began. Stats has the
-// device and the end of the outage at once: the outage is not the new device's.
-func (r *ChunkReader) resume(ctx context.Context, src Source, due, began int64) error {
-	err := r.fill(ctx, due)
+// resume delivers silence from the next chunk up to the first one of a new device, continues with that, and remembers
+// the gap. Stats has the device and the end of the outage at once: the outage is not the new device's.
+func (r *ChunkReader) resume(src deviceSource) error {
+	began := r.seq
+	err := r.fill(r.next.due(src.elapsed()))
 	r.change(func() {
 		if o, ok := r.src.(overflower); ok && src != r.src {
 			r.overflowsBefore += o.overflows()
 		}
 		r.src, r.drift = src, drift{}
-		if err == nil {
+		switch {
+		case err != nil:
+		case r.stats.Outage != nil:
+			r.endOutage(r.seq)
+		default:
 			r.addGap(began, r.seq)
 		}
 	})
 	return err
 }
 
-// addGap ends the outage, and remembers the gap from chunk began up to chunk end. The
-// caller holds mu.
-func (r *ChunkReader) addGap(began, end int64) {
+// endOutage ends the outage with chunk end, and remembers its gap. The caller holds mu.
+func (r *ChunkReader) endOutage(end int64) {
+	r.addGap(int64(r.stats.Outage.Since/ChunkDuration), end)
 	r.stats.Outage = nil
+}
+
+// addGap remembers the gap from chunk began up to chunk end. The caller holds mu.
+func (r *ChunkReader) addGap(began, end int64) {
 	if len(r.stats.Gaps) < maxGaps && end > began {
 		r.stats.Gaps = append(r.stats.Gaps, Gap{chunkSeconds(began), chunkSeconds(end)})
 	}
@@ -226,7 +230,7 @@ func (r *ChunkReader) notePartial(since int64) {
 	name, lost := p.missing()
 	o := r.stats.Outage
 	if o != nil && (lost == nil || name != o.Device) {
-		r.change(func() { r.addGap(o.began(), since) })
+		r.change(func() { r.endOutage(since) })
 		o = nil
 	}
 	if o == nil && lost != nil {

@@ -50,17 +50,13 @@ func startOutage(t *testing.T, find func(want string) (device.Stream, error)) *o
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(t.Context())
-	started := make(chan struct{})
-	x.end, x.ChunkReader = end, Start(ctx, src, ChunkReaderOptions{Tap: func(Chunk) {
-		<-started
-		if st := x.Stats(); st.Outage != nil && st.Device != src.Info().Name {
-			t.Errorf("the outage of %q is that of %q", src.Info().Name, st.Device)
-		}
-	}})
-	close(started)
+	x.end, x.ChunkReader = end, NewChunkReader(ctx, src, Realtime)
 	go func() {
 		defer close(x.done)
 		for c := range x.Chunks() {
+			if st := x.Stats(); st.Outage != nil && st.Device != src.Info().Name {
+				t.Errorf("the outage of %q is that of %q", src.Info().Name, st.Device)
+			}
 			x.chunks = append(x.chunks, c)
 		}
 	}()

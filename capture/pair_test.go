@@ -129,7 +129,7 @@ func TestPairSilencesEcho(t *testing.T) {
 	}
 	heard, all := 0, 0
 	for seq := range 100 {
-		x, _, err := (&ChunkReader{src: p}).readChunk(t.Context())
+		x, _, err := (&ChunkReader{ctx: t.Context(), src: p}).readChunk()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,14 +162,15 @@ func TestPairSilence(t *testing.T) {
 				}
 				return m.(timedSource)
 			}
-			r := Start(t.Context(), newPair(open("desk", Mic, muted), open("output", Speakers, !muted)), ChunkReaderOptions{})
-			for range 10 * silenceAfter / 8 {
-				<-r.Chunks()
+			r := NewChunkReader(t.Context(), newPair(open("desk", Mic, muted), open("output", Speakers, !muted)), Realtime)
+			for c := range r.Chunks() {
+				if c.Seq == 10*silenceAfter/8 {
+					break
+				}
 			}
 			if s := r.Stats(); s.Silence != NotSilent != muted || muted && s.Silent != "desk" {
 				t.Errorf("muted %t: silence %v of %q", muted, s.Silence, s.Silent)
 			}
-			r.Close()
 		})
 	}
 }
@@ -221,17 +222,14 @@ func TestPairReturns(t *testing.T) {
 				return nil
 			}), open("output", func(string) *fakeDevice { return speaking(0, 0) }))
 			p.echo = nil
-			started := make(chan struct{})
-			var r *ChunkReader
-			r = Start(t.Context(), p, ChunkReaderOptions{Tap: func(Chunk) {
-				<-started
-				if s := r.Stats(); s.Outage != nil && s.Device != "headset + output" {
-					t.Errorf("during the outage the device is %q", s.Device)
-				}
-			}})
-			close(started)
+			ctx, end := context.WithCancel(t.Context())
+			r, done := NewChunkReader(ctx, p, Realtime), make(chan struct{})
 			go func() {
+				defer close(done)
 				for range r.Chunks() {
+					if s := r.Stats(); s.Outage != nil && s.Device != "headset + output" {
+						t.Errorf("during the outage the device is %q", s.Device)
+					}
 				}
 			}()
 			wait(20 * time.Second)
@@ -247,7 +245,8 @@ func TestPairReturns(t *testing.T) {
 			if late := 32*time.Second - s.Position; late > 500*time.Millisecond {
 				t.Errorf("the audio is %v late", late)
 			}
-			r.Close()
+			end()
+			<-done
 		})
 	}
 }
@@ -329,8 +328,10 @@ func TestPairSleeps(t *testing.T) {
 			wait(at)
 			p := newPair(open("desk"), second)
 			p.echo = nil
-			r := Start(t.Context(), p, ChunkReaderOptions{})
+			ctx, end := context.WithCancel(t.Context())
+			r, done := NewChunkReader(ctx, p, Realtime), make(chan struct{})
 			go func() {
+				defer close(done)
 				for range r.Chunks() {
 				}
 			}()
@@ -341,7 +342,8 @@ func TestPairSleeps(t *testing.T) {
 			if s.Outage != nil || math.Abs(s.Position.Seconds()-25) > 0.4 {
 				t.Errorf("the second is %v earlier: %+v", at, s)
 			}
-			r.Close()
+			end()
+			<-done
 		})
 	}
 }
@@ -374,7 +376,8 @@ func TestPairOutages(t *testing.T) {
 		}
 		p := newPair(open("desk", []float64{3, 15}, []float64{8, 24}), open("output", []float64{12}, []float64{20}))
 		p.echo = nil
-		r := Start(t.Context(), p, ChunkReaderOptions{})
+		ctx, end := context.WithCancel(t.Context())
+		r := NewChunkReader(ctx, p, Realtime)
 		var chunks []Chunk
 		done := make(chan struct{})
 		go func() {
@@ -400,7 +403,7 @@ func TestPairOutages(t *testing.T) {
 		if len(st.Gaps) != 4 || math.Abs(st.Position.Seconds()-28) > 0.4 {
 			t.Errorf("at %v, gaps %v", st.Position, st.Gaps)
 		}
-		r.Close()
+		end()
 		<-done
 		for _, c := range chunks {
 			at := chunkSeconds(c.Seq)

@@ -28,29 +28,20 @@ exit 1`})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, end := context.WithCancel(t.Context())
+	ctx, end := context.WithTimeout(t.Context(), 60*time.Second)
 	defer end()
-	s := Start(ctx, src, ChunkReaderOptions{})
-	back := time.After(60 * time.Second)
-	for gaps := 0; gaps == 0; {
-		select {
-		case _, ok := <-s.Chunks():
-			if !ok {
-				t.Fatal(s.Err())
-			}
-			st := s.Stats()
-			if o := st.Outage; o != nil && !strings.Contains(fmt.Sprint(o.Err), "Connection terminated") {
-				t.Fatal(o.Err)
-			}
-			if st.Outage == nil {
-				gaps = len(st.Gaps)
-			}
-		case <-back:
-			t.Fatal("the recorder is not started again")
+	s := NewChunkReader(ctx, src, Realtime)
+	for range s.Chunks() {
+		st := s.Stats()
+		if o := st.Outage; o != nil && !strings.Contains(fmt.Sprint(o.Err), "Connection terminated") {
+			t.Fatal(o.Err)
+		}
+		if st.Outage == nil && len(st.Gaps) > 0 {
+			break
 		}
 	}
-	end()
-	for range s.Chunks() {
+	if s.Err() != nil {
+		t.Fatalf("the recorder is not started again: %v", s.Err())
 	}
 	capturetest.NoGroup(t, filepath.Join(dir, "pid"))
 }
@@ -72,21 +63,16 @@ func TestDefaultOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Start(t.Context(), src, ChunkReaderOptions{})
-	defer r.Close()
 	pactl("set-default-sink", "headphones")
-	late := time.After(60 * time.Second)
-	for st := r.Stats(); st.Outage != nil || st.Device != "Monitor of Headphones"; st = r.Stats() {
-		select {
-		case _, more := <-r.Chunks():
-			if !more {
-				t.Fatal(r.Err())
-			}
-		case <-late:
-			t.Fatalf("%q is still captured: %+v", st.Device, st)
+	ctx, end := context.WithTimeout(t.Context(), 60*time.Second)
+	defer end()
+	r := NewChunkReader(ctx, src, Realtime)
+	for range r.Chunks() {
+		if st := r.Stats(); st.Outage == nil && st.Device == "Monitor of Headphones" {
+			break
 		}
 	}
-	if st := r.Stats(); st.StandsIn != "" || len(st.Gaps) != 1 {
-		t.Errorf("%+v", st)
+	if st := r.Stats(); r.Err() != nil || st.StandsIn != "" || len(st.Gaps) != 1 {
+		t.Errorf("%v: %+v", r.Err(), st)
 	}
 }

@@ -174,12 +174,13 @@ func TestIdlePipeIsCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx2, cancel2 := context.WithCancel(context.Background())
-	s := Start(ctx2, src, ChunkReaderOptions{Pace: Fast})
-	if c := <-s.Chunks(); c.Valid != ChunkSamples {
-		t.Fatalf("%d samples", c.Valid)
-	}
-	time.AfterFunc(50*time.Millisecond, cancel2)
-	for range s.Chunks() {
+	defer cancel2()
+	s := NewChunkReader(ctx2, src, Fast)
+	for c := range s.Chunks() {
+		if c.Valid != ChunkSamples {
+			t.Fatalf("%d samples", c.Valid)
+		}
+		time.AfterFunc(50*time.Millisecond, cancel2)
 	}
 	if !errors.Is(s.Err(), context.Canceled) {
 		t.Errorf("the stream ended with %v", s.Err())

@@ -52,18 +52,36 @@ func (r *ChunkReader) Switch(ctx context.Context, input string) error {
 	return errors.Join(err, next.Close())
 }
 
+// exchangeDevice continues with a device that the user has chosen, or with one that is back, in place of its stand-in.
+func (r *ChunkReader) exchangeDevice() error {
+	if r.seq == 0 {
+		return nil
+	}
+	select {
+	case x := <-r.exchanges:
+		return r.accept(x)
+	case wanted := <-r.again.found:
+		standIn := r.src
+		err := r.replace(wanted.(*microphone))
+		_ = standIn.Close()
+		return err
+	default:
+		return nil
+	}
+}
+
 // accept continues with a chosen device. Only then may Switch close the one before.
-func (r *ChunkReader) accept(ctx context.Context, x exchange, from anchor, began int64) error {
+func (r *ChunkReader) accept(x exchange) error {
 	r.again.stop()
 	old := r.src
-	err := r.replace(ctx, x.next, from, began)
+	err := r.replace(x.next)
 	x.old <- old
 	return err
 }
 
 // replace continues with another device; see resume. What that has delivered until now
 // is of the time that the one before covered.
-func (r *ChunkReader) replace(ctx context.Context, next *microphone, from anchor, began int64) error {
+func (r *ChunkReader) replace(next *microphone) error {
 	next.discard()
-	return r.resume(ctx, next, from.due(next.elapsed()), began)
+	return r.resume(next)
 }

@@ -102,23 +102,26 @@ func TestSwitchInAnOutage(t *testing.T) {
 func TestSwitchFromAStalledDevice(t *testing.T) {
 	stalled := speaking(0, 2)
 	src := openFake(t, stalled, 200*time.Millisecond)
-	r := Start(t.Context(), src, ChunkReaderOptions{})
+	ctx, end := context.WithCancel(t.Context())
+	r := NewChunkReader(ctx, src, Realtime)
 	chosen := openFake(t, speaking(0, 0), time.Minute)
 	r.open = func(context.Context, Spec) (Source, error) { return chosen, nil }
-	for c := range r.Chunks() {
-		if c.Seq == 6 { // it has been closed once, to be reopened
-			break
-		}
-	}
+	reopening, done := make(chan struct{}), make(chan struct{})
 	go func() {
-		for range r.Chunks() {
+		defer close(done)
+		for c := range r.Chunks() {
+			if c.Seq == 6 { // it has been closed once, to be reopened
+				close(reopening)
+			}
 		}
 	}()
+	<-reopening
 	if err := r.Switch(t.Context(), "mic:other"); err != nil {
 		t.Error(err)
 	}
 	close(stalled.release)
-	r.Close()
+	end()
+	<-done
 	<-src.(*microphone).ended
 }
 

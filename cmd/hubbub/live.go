@@ -315,8 +315,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	defer func() { err = cmp.Or(err, correct()) }()
 	var live *session.Live
 	defer func() { err = cmp.Or(err, recorder.Close(live.Gaps())) }()
-	chunks := capture.Start(input, source, capture.ChunkReaderOptions{Pace: capture.Pace(f.pace.value), Tap: recorder.Audio})
-	defer chunks.Close()
+	chunks := capture.NewChunkReader(input, source, capture.Pace(f.pace.value))
 	transcriber := session.NewTranscriber(recogniser)
 	defer transcriber.Close()
 	live = session.NewLive(session.LiveParts{

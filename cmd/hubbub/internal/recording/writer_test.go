@@ -248,7 +248,7 @@ func TestMissingChunks(t *testing.T) {
 		t.Fatal(err)
 	}
 	var seen []int64
-	for c := range capture.Start(t.Context(), source, capture.ChunkReaderOptions{Pace: capture.Fast}).Chunks() {
+	for c := range capture.NewChunkReader(t.Context(), source, capture.Fast).Chunks() {
 		if c.Level.RMS > 0.1 {
 			seen = append(seen, c.Seq)
 		}

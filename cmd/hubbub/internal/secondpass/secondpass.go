@@ -60,11 +60,12 @@ func Run(ctx context.Context, file string, selected capture.Channels, o offline.
 			return nil, errors.Join(err, source.Close())
 		}
 	}
-	chunks := capture.Start(ctx, source, capture.ChunkReaderOptions{Pace: capture.Fast})
-	defer chunks.Close()
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	reader := capture.NewChunkReader(reading, source, capture.Fast)
 	stated := cmp.Or(result.Info.Duration, result.Info.Estimate)
 	p.begin(stated)
-	for c := range chunks.Chunks() {
+	for c := range decoded(reading, reader) {
 		for i, pass := range passes {
 			first := i * capture.ChunkSamples
 			pass.Push(c.Sent()[first : first+c.Valid])
@@ -75,7 +76,7 @@ func Run(ctx context.Context, file string, selected capture.Channels, o offline.
 		}
 	}
 	p.add(&p.total, result.Length-stated) // all that there is was read
-	err = errors.Join(ctx.Err(), chunks.Err())
+	err = errors.Join(ctx.Err(), reader.Err())
 	if result.Length > maxLength {
 		err = tooLong
 	}
@@ -98,8 +99,24 @@ func Run(ctx context.Context, file string, selected capture.Channels, o offline.
 	joined := joinTracks(results, person)
 	result.Turns, result.Exclusive = labelled(joined.Turns), labelled(joined.Exclusive)
 	result.Speakers, result.embeddings = joined.Speakers, joined.Embeddings
-	result.Notices = chunks.Stats().Notices
+	result.Notices = source.Notices()
 	return result, nil
+}
+
+// decoded receives the chunks of a reader until the end of ctx. The next one is decoded while one is processed.
+func decoded(ctx context.Context, reader *capture.ChunkReader) <-chan capture.Chunk {
+	chunks := make(chan capture.Chunk)
+	go func() {
+		defer close(chunks)
+		for c := range reader.Chunks() {
+			select {
+			case chunks <- c:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return chunks
 }
 
 // joinTracks is the result of a recording from those of its tracks. A person has the

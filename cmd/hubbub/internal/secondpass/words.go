@@ -18,10 +18,9 @@ func Transcribe(ctx context.Context, file string, r words.Recogniser, turns []pr
 	if err != nil {
 		return "", err
 	}
-	chunks := capture.Start(ctx, source, capture.ChunkReaderOptions{Pace: capture.Fast})
-	defer chunks.Close()
+	reader := capture.NewChunkReader(ctx, source, capture.Fast)
 	recording := words.NewRecording(r, turns, false)
-	for c := range chunks.Chunks() {
+	for c := range reader.Chunks() {
 		if err := recording.Audio(ctx, c.Seq*capture.ChunkSamples, c.Samples); err != nil {
 			break
 		}
@@ -31,5 +30,5 @@ func Transcribe(ctx context.Context, file string, r words.Recogniser, turns []pr
 	if failed > 0 {
 		notice = fmt.Sprintf("%d of %d turns have no words: %v. %s", failed, len(turns), first, hint.Of(first))
 	}
-	return notice, errors.Join(err, chunks.Err())
+	return notice, errors.Join(err, reader.Err())
 }

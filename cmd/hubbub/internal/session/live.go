@@ -90,7 +90,7 @@ func (l *Live) SkipWords() bool {
 // end ends the input. What was captured is still sent and decided.
 func (l *Live) end() { l.EndInput() }
 
-// run is the data path: one goroutine sends, this one receives.
+// run is the data path: one goroutine reads the source and sends, this one receives.
 func (l *Live) run(ctx context.Context, d Display) error {
 	defer l.mics.close()
 	defer context.AfterFunc(ctx, func() {
@@ -124,14 +124,11 @@ func (l *Live) run(ctx context.Context, d Display) error {
 }
 
 // send sends all chunks and the end of the stream, also after the end of ctx. After a panic it closes the
-// stream, which nobody else would end, and waits for the end of the source.
+// stream, which nobody else would end.
 func (l *Live) send(ctx context.Context) error {
 	err := recovered.Guard(func() error { return l.sendChunks(ctx) })
 	if recovered.Caught(err) {
-		l.end()
 		_ = l.Stream.Close()
-		for range l.Chunks.Chunks() {
-		}
 	}
 	return err
 }
@@ -141,6 +138,7 @@ func (l *Live) sendChunks(interrupt context.Context) error {
 	var failed error
 	for c := range l.Chunks.Chunks() {
 		crash.TestHook("send")
+		l.Recorder.Audio(c)
 		l.levels.Add(c.Seq, display.Level(c.Level))
 		l.Transcriber.audio(c)
 		l.voices.audio(c)

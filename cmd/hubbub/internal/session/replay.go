@@ -113,7 +113,7 @@ func (r *Replay) measureLevels(ctx context.Context) error {
 	if err != nil {
 		return nil // a warning of the recording says so
 	}
-	for c := range capture.Start(ctx, source, capture.ChunkReaderOptions{Pace: capture.Fast}).Chunks() {
+	for c := range capture.NewChunkReader(ctx, source, capture.Fast).Chunks() {
 		r.levels.Add(c.Seq, display.Level(c.Level))
 	}
 	return nil

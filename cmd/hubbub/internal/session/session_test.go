@@ -112,7 +112,7 @@ func liveWith(t *testing.T, s protocoltest.Service, dir string, o client.Resilie
 	}
 	input, end := context.WithCancel(context.Background())
 	t.Cleanup(end)
-	chunks := capture.Start(input, source, capture.ChunkReaderOptions{Pace: capture.Fast, Tap: recorder.Audio})
+	chunks := capture.NewChunkReader(input, source, capture.Fast)
 	return NewLive(LiveParts{Source: source.Info(), Chunks: chunks, EndInput: end, Stream: stream, Recorder: recorder, Record: dir, Annotations: annotations, Transcriber: NewTranscriber(nil)}), recorder
 }
 
