@@ -205,27 +205,6 @@ func TestSummaryOfNothing(t *testing.T) {
 	}
 }
 
-func TestPlainThemeWritesNoSequences(t *testing.T) {
-	m := testModel(tuitest.State(tuitest.Turns(4, 100, 7), 60, 1), 80, 24)
-	m.theme, m.glyphs = canvas.NewTheme(termenv.TrueColor, true, true), canvas.NewGlyphs(true, true)
-	if v := m.View(); strings.ContainsRune(v, '\x1b') {
-		t.Errorf("TERM=dumb gets %q", v)
-	}
-}
-
-func TestNoColorKeepsAttributesOnly(t *testing.T) {
-	m := testModel(tuitest.State(tuitest.Turns(4, 100, 7), 60, 1), 80, 24)
-	m.theme = canvas.NewTheme(termenv.Ascii, true, false)
-	for _, seq := range strings.Split(m.View(), "\x1b[")[1:] {
-		params, _, _ := strings.Cut(seq, "m")
-		for _, p := range strings.Split(params, ";") {
-			if !strings.Contains(" 0 1 7 22 27 ", fmt.Sprintf(" %s ", p)) && p != "" {
-				t.Fatalf("without colour the screen has \\x1b[%sm", params)
-			}
-		}
-	}
-}
-
 // sampleAnnotations are names of several scripts, a merge and bookmarks.
 func sampleAnnotations(at float64) (a protocol.Annotations) {
 	for label, name := range map[string]string{"SPEAKER_00": "Anna Löwe", "SPEAKER_01": "李雷", "SPEAKER_02": "Çağla"} {

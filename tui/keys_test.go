@@ -187,25 +187,6 @@ func TestHelpListsEveryKeyAtEverySize(t *testing.T) {
 	}
 }
 
-func TestQuitting(t *testing.T) {
-	for _, c := range []struct {
-		key         string
-		interrupted bool
-	}{{"q", false}, {"ctrl+c", true}} {
-		m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
-		cmd := press(m, c.key)
-		if cmd == nil {
-			t.Fatalf("%s does nothing", c.key)
-		}
-		if _, ok := cmd().(tea.QuitMsg); !ok {
-			t.Errorf("%s does not quit", c.key)
-		}
-		if m.interrupted != c.interrupted {
-			t.Errorf("%s: interrupted %v", c.key, m.interrupted)
-		}
-	}
-}
-
 func TestQuittingAsksForUnsavedChanges(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 100, 30)
 	press(m, "b", "enter")

@@ -30,21 +30,6 @@ func TestSpeakingIsMarked(t *testing.T) {
 	}
 }
 
-func TestOverlapIsTwoLanesAtOnce(t *testing.T) {
-	s := display.State{Position: 20, Sent: 20, Conn: display.Open, Timeline: protocol.Snapshot{Decided: 18, Lanes: []protocol.Lane{
-		{Speaker: "A", Turns: []protocol.Turn{{Speaker: "A", Start: 2, End: 10}}, Talk: 8},
-		{Speaker: "B", Turns: []protocol.Turn{{Speaker: "B", Start: 6, End: 14}}, Talk: 8},
-	}}}
-	m := testModel(s, 80, 24)
-	w, l := m.window(), m.layout()
-	for i := range 2 {
-		row := []rune(screenRows(m)[l.lanesY+i*l.pitch])
-		if got := string(row[l.gutter+w.column(8)]); got != "█" {
-			t.Errorf("at 8 s lane %d has %q", i, got)
-		}
-	}
-}
-
 // undecided counts hatched cells in a row.
 func undecided(row string) int { return strings.Count(row, "░") + strings.Count(row, "▒") }
 
