@@ -103,7 +103,7 @@ func TestGoldenScreens(t *testing.T) {
 					s.SourceNotice = "no microphone"
 					c.change(&s)
 					m := testModel(s, size[0], size[1])
-					m.glyphs = canvas.NewGlyphs(ascii, false)
+					m.glyphs = canvas.NewGlyphs(ascii)
 					press(m, c.keys...)
 					if c.name == "frozen" {
 						m.later(tuitest.State(tuitest.Turns(c.people, 200, 7), 87, 1))
@@ -143,7 +143,7 @@ func TestGoldenViews(t *testing.T) {
 				s.Gaps = []protocol.Span{{Start: 100, End: 130}, {Start: 360, End: 362.5}}
 				m := testModel(s, size[0], size[1])
 				m.annotations = protocol.NewAnnotationsStore(sampleAnnotations(375))
-				m.glyphs = canvas.NewGlyphs(c.ascii, false)
+				m.glyphs = canvas.NewGlyphs(c.ascii)
 				press(m, c.keys...)
 				golden(t, name, plainScreen(m))
 			})
@@ -174,7 +174,7 @@ func TestGoldenSummary(t *testing.T) {
 		ascii   bool
 	}{{"summary", termenv.TrueColor, false}, {"summary-plain", termenv.Ascii, false}, {"summary-ascii", termenv.TrueColor, true}} {
 		var b bytes.Buffer
-		if err := writeSummary(&b, 80, display.NewSession(s, nil), canvas.NewTheme(c.profile, true, false), canvas.NewGlyphs(c.ascii, false)); err != nil {
+		if err := writeSummary(&b, 80, display.NewSession(s, nil), canvas.NewTheme(c.profile, true, false), canvas.NewGlyphs(c.ascii)); err != nil {
 			t.Fatal(err)
 		}
 		text := ansi.Strip(b.String())

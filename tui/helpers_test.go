@@ -17,7 +17,7 @@ import (
 
 // testModel is a model that shows one state, in colour. Its clock stands still.
 func testModel(s display.State, w, h int) *model {
-	m := newModel(context.Background(), Options{Controls: display.Controls{Snapshot: func() display.State { return s }}}, canvas.NewTheme(termenv.TrueColor, true, false), canvas.NewGlyphs(false, false))
+	m := newModel(context.Background(), Options{Controls: display.Controls{Snapshot: func() display.State { return s }}}, canvas.NewTheme(termenv.TrueColor, true, false), canvas.NewGlyphs(false))
 	m.now = func() time.Time { return time.Unix(1_000_000, 0) }
 	m.refresh()
 	m.Update(tea.WindowSizeMsg{Width: w, Height: h})

@@ -159,7 +159,7 @@ func TestHelpListsEveryKeyAtEverySize(t *testing.T) {
 			m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), size[0], size[1])
 			// With everything that a session can have.
 			m.o.Controls = display.Controls{Snapshot: m.o.Snapshot, Export: noExport, Player: &tuitest.Player{}, Wire: noWire, Microphones: &fakeMicrophones{}}
-			m.glyphs = canvas.NewGlyphs(ascii, false)
+			m.glyphs = canvas.NewGlyphs(ascii)
 			m.bindKeys()
 			text, pages := "", 0
 			for press(m, "?"); m.help > 0; press(m, "?") {

@@ -116,7 +116,7 @@ func TestViewNeverExceedsItsTerminal(t *testing.T) {
 		w, h := rapid.IntRange(1, 250).Draw(t, "w"), rapid.IntRange(1, 80).Draw(t, "h")
 		m := testModel(anyState(t), w, h)
 		m.o.Export = noExport
-		m.glyphs = canvas.NewGlyphs(rapid.Bool().Draw(t, "ascii"), rapid.Bool().Draw(t, "plain"))
+		m.glyphs = canvas.NewGlyphs(rapid.Bool().Draw(t, "ascii"))
 		for range rapid.IntRange(0, 6).Draw(t, "presses") {
 			press(m, rapid.SampledFrom(keys).Draw(t, "key"))
 			if rapid.Bool().Draw(t, "message") {
@@ -145,7 +145,7 @@ func TestAsciiScreenIsAscii(t *testing.T) {
 	for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}, {30, 5}} {
 		for _, help := range []int{0, 1} {
 			m := testModel(tuitest.State(tuitest.Turns(8, 200, 3), 190, 1), size[0], size[1])
-			m.glyphs, m.help = canvas.NewGlyphs(true, false), help
+			m.glyphs, m.help = canvas.NewGlyphs(true), help
 			for _, r := range ansi.Strip(m.View()) {
 				if r > 0x7e {
 					t.Fatalf("%v: %q (%U) on an ASCII screen", size, r, r)

@@ -143,7 +143,7 @@ func TestGoldenNames(t *testing.T) {
 	}
 	s, store := named(8, wideNames)
 	var b strings.Builder
-	if err := writeSummary(&b, 80, display.NewSession(s, store), canvas.NewTheme(termenv.Ascii, true, false), canvas.NewGlyphs(false, false)); err != nil {
+	if err := writeSummary(&b, 80, display.NewSession(s, store), canvas.NewTheme(termenv.Ascii, true, false), canvas.NewGlyphs(false)); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "summary-names", []byte(strings.ReplaceAll(b.String(), "\x1b", "^")))
@@ -154,7 +154,7 @@ func TestSummaryOnANarrowTerminal(t *testing.T) {
 	s, store := named(8, append([]string{strings.Repeat("long ", 12)}, wideNames...))
 	for _, width := range []int{minWidth, 60, 80} {
 		var b strings.Builder
-		if err := writeSummary(&b, width, display.NewSession(s, store), canvas.NewTheme(termenv.Ascii, true, true), canvas.NewGlyphs(false, true)); err != nil {
+		if err := writeSummary(&b, width, display.NewSession(s, store), canvas.NewTheme(termenv.Ascii, true, true), canvas.NewGlyphs(false)); err != nil {
 			t.Fatal(err)
 		}
 		for _, line := range strings.Split(b.String(), "\n") {

@@ -36,7 +36,7 @@ func TestGoldenRecognised(t *testing.T) {
 		s, store := recognisedState()
 		m := testModel(s, c.w, c.h)
 		m.o.Voices = "/home/sam/.local/share/hubbub/voices"
-		m.annotations, m.glyphs = store, canvas.NewGlyphs(c.ascii, false)
+		m.annotations, m.glyphs = store, canvas.NewGlyphs(c.ascii)
 		press(m, c.keys...)
 		golden(t, "view-recognised-"+c.name, plainScreen(m))
 	}

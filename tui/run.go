@@ -92,7 +92,7 @@ func Run(ctx context.Context, o Options) error {
 
 func newProgram(ctx context.Context, o Options) (*guardedModel, *tea.Program) {
 	t := canvas.DetectTheme(o.Output, o.Background)
-	m := &guardedModel{model: newModel(ctx, o, t, canvas.NewGlyphs(o.ASCII || t.Plain() || asciiLocale(), t.Plain()))}
+	m := &guardedModel{model: newModel(ctx, o, t, canvas.NewGlyphs(o.ASCII || t.Plain() || asciiLocale()))}
 	opts := []tea.ProgramOption{tea.WithAltScreen(), tea.WithOutput(o.Output), tea.WithoutSignalHandler(), tea.WithoutCatchPanics()}
 	if o.Mouse {
 		opts = append(opts, tea.WithMouseCellMotion())

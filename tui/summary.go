@@ -40,7 +40,7 @@ func Summary(w io.Writer, s display.State, o Options) error {
 	} else if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
 		width = columns
 	}
-	return writeSummary(w, width, display.NewSession(s, o.Annotations), t, canvas.NewGlyphs(ascii, t.Plain()))
+	return writeSummary(w, width, display.NewSession(s, o.Annotations), t, canvas.NewGlyphs(ascii))
 }
 
 // writeSummary writes lines of at most width cells, from minWidth on.

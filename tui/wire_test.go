@@ -60,7 +60,7 @@ func TestGoldenWire(t *testing.T) {
 			name := fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
 				m := wireModel(tuitest.Log(c.end), size[0], size[1])
-				m.glyphs = canvas.NewGlyphs(c.ascii, false)
+				m.glyphs = canvas.NewGlyphs(c.ascii)
 				press(m, c.keys...)
 				got := plainScreen(m)
 				if c.ascii {

@@ -25,7 +25,7 @@ func TestBigTextIsDrawn(t *testing.T) {
 	if !ok {
 		t.Fatal("the font lacks a letter")
 	}
-	c := New(text.Width(), BigTextRows(1), NewGlyphs(false, false))
+	c := New(text.Width(), BigTextRows(1), NewGlyphs(false))
 	c.BigText(0, 0, 1, text, Plain)
 	want := strings.Join([]string{"", " ▀█▀", "  █", "  █", " ▀▀▀    ▀"}, "\n")
 	if got := strings.Join(plainLines(c), "\n"); got != want {

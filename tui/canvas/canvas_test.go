@@ -18,7 +18,7 @@ func plainLines(c *Canvas) []string {
 func TestCanvasKeepsItsSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, h := rapid.IntRange(1, 30).Draw(t, "w"), rapid.IntRange(1, 5).Draw(t, "h")
-		g := NewGlyphs(rapid.Bool().Draw(t, "ascii"), false)
+		g := NewGlyphs(rapid.Bool().Draw(t, "ascii"))
 		c := New(w, h, g)
 		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"李雷韩梅梅", "👩‍👩‍👧 x", "e\u0301\u0301", "a\x1b[2Jb\u009b1m"}))
 		at := rapid.IntRange(-5, 35)
@@ -56,7 +56,7 @@ func TestCanvasKeepsItsSize(t *testing.T) {
 
 func TestOverwritingPartOfAWideCharacter(t *testing.T) {
 	for x, want := range map[int]string{2: "李x 韩", 3: "李 x韩"} {
-		c := New(6, 1, NewGlyphs(false, false))
+		c := New(6, 1, NewGlyphs(false))
 		c.Text(0, 0, 6, "李雷韩", Plain)
 		c.Set(x, 0, "x", Plain)
 		if got := plainLines(c)[0]; got != want {
@@ -71,7 +71,7 @@ func TestOverwritingPartOfAWideCharacter(t *testing.T) {
 // A character of which terminals disagree about the width: its cells are
 // erased, and the cursor is set behind them.
 func TestRenderPlacesTheCursor(t *testing.T) {
-	c := New(12, 1, NewGlyphs(false, false))
+	c := New(12, 1, NewGlyphs(false))
 	used := c.Text(0, 0, 12, "क्षि", Plain)
 	c.Set(used, 0, "x", Plain)
 	want := ansi.EraseCharacter(used) + "क्षि" + ansi.CursorHorizontalAbsolute(used+1) + "x"
@@ -88,7 +88,7 @@ func TestSegmentsAreOmittedByRank(t *testing.T) {
 	for width, want := range map[int]string{
 		40: "always  second  first  third", 22: "always  second  third", 16: "always  second", 10: "always", 4: "alw…",
 	} {
-		c := New(40, 1, NewGlyphs(false, false))
+		c := New(40, 1, NewGlyphs(false))
 		c.Line(0, 0, width, segments, 2)
 		if got := plainLines(c)[0]; got != want {
 			t.Errorf("in %d cells: %q, want %q", width, got, want)
@@ -97,14 +97,14 @@ func TestSegmentsAreOmittedByRank(t *testing.T) {
 }
 
 func TestBox(t *testing.T) {
-	c := New(9, 3, NewGlyphs(true, false))
+	c := New(9, 3, NewGlyphs(true))
 	c.Text(0, 1, 9, "behind it", Plain)
 	c.Box(0, 0, 9, 3, " keys ")
 	if got := strings.Join(plainLines(c), "\n"); got != "+- keys-+\n|       |\n+-------+" {
 		t.Errorf("the box is\n%s", got)
 	}
 	// What is beside it stays where it can be read.
-	c = New(40, 3, NewGlyphs(true, false))
+	c = New(40, 3, NewGlyphs(true))
 	c.Text(0, 1, 40, "abcdefghijklmnopqrstuvwxyzabcdefghijklmn", Plain)
 	c.Box(6, 0, 9, 3, "")
 	if got, want := plainLines(c)[1], "      |       | qrstuvwxyzabcdefghijklmn"; got != want {

@@ -11,12 +11,6 @@ type Glyphs struct {
 	ASCII bool // nothing beyond ASCII
 	// Block[n] fills n eighths of a cell from the left.
 	Block [Subcells + 1]string
-	// blockRight[n] fills n eighths from the right, as well as that is possible
-	// without swapping the colours; used where reverse is false.
-	blockRight [Subcells + 1]string
-	// reverse says that the other part of a cell can be filled by swapping the
-	// colours.
-	reverse bool
 
 	PendingOpen, Pending          string // not decided yet, with and without an open turn
 	Rule, Tick, Grid              string
@@ -41,8 +35,6 @@ type Glyphs struct {
 
 var unicodeGlyphs = Glyphs{
 	Block:       [9]string{" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"},
-	blockRight:  [9]string{" ", "▕", "▕", "▐", "▐", "▐", "█", "█", "█"},
-	reverse:     true,
 	PendingOpen: "▒", Pending: "░",
 	Rule: "─", Tick: "┬", Grid: "┊", Thin: "━", HalfThin: "╸",
 	Speaking: "●", Live: "●", Idle: "○", Recognised: "≈", Failed: "×", Done: "■",
@@ -59,7 +51,6 @@ var unicodeGlyphs = Glyphs{
 var asciiGlyphs = Glyphs{
 	ASCII:       true,
 	Block:       [9]string{" ", "-", "-", "-", "-", "#", "#", "#", "#"},
-	blockRight:  [9]string{" ", "-", "-", "-", "-", "#", "#", "#", "#"},
 	PendingOpen: ":", Pending: ".",
 	Rule: "-", Tick: "+", Grid: " ", Thin: "=", HalfThin: "-",
 	Speaking: "*", Live: "*", Idle: "o", Recognised: "=", Failed: "x", Done: "#",
@@ -73,21 +64,17 @@ var asciiGlyphs = Glyphs{
 	BoxH: "-", BoxV: "|", BoxTopLeft: "+", BoxTopRight: "+", BoxBottomLeft: "+", BoxBottomRight: "+",
 }
 
-// NewGlyphs returns the glyphs for a terminal: with ascii nothing beyond ASCII,
-// with plain nothing that needs swapped colours.
-func NewGlyphs(ascii, plain bool) *Glyphs {
-	g := unicodeGlyphs
+// NewGlyphs returns the glyphs for a terminal: with ascii nothing beyond ASCII.
+func NewGlyphs(ascii bool) *Glyphs {
 	if ascii {
-		g = asciiGlyphs
+		return &asciiGlyphs
 	}
-	if plain {
-		g.reverse = false
-	}
-	return &g
+	return &unicodeGlyphs
 }
 
 // Partial returns the glyph for a cell of which the eighths in mask are filled,
-// bit 0 the leftmost, and whether its colours are swapped.
+// bit 0 the leftmost, and whether its colours are swapped. In ASCII they never are: a
+// terminal without escape sequences gets nothing else.
 //
 // One glyph has one edge. A cell with more of them keeps the filled amount, and
 // its place as well as possible: a short fill within the cell goes to the nearer
@@ -98,12 +85,10 @@ func (g *Glyphs) Partial(mask uint8) (glyph string, swapped bool) {
 	switch {
 	case n == 0:
 		return "", false
-	case n == Subcells || fromLeft(mask):
+	case n == Subcells || g.ASCII || fromLeft(mask):
 		return g.Block[n], false
-	case g.reverse:
-		return g.Block[Subcells-n], true
 	}
-	return g.blockRight[n], false
+	return g.Block[Subcells-n], true
 }
 
 // fromLeft reports whether a partly filled cell is drawn filled from the left.

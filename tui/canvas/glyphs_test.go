@@ -6,7 +6,7 @@ import (
 )
 
 func TestPartialKeepsTheAmountAndTheEdges(t *testing.T) {
-	g := NewGlyphs(false, false)
+	g := NewGlyphs(false)
 	index := map[string]int{"": 0}
 	for n := 1; n <= 8; n++ {
 		index[g.Block[n]] = n
@@ -48,15 +48,13 @@ func TestPartialKeepsTheAmountAndTheEdges(t *testing.T) {
 }
 
 func TestPartialWithoutSwappedColours(t *testing.T) {
-	for _, g := range []*Glyphs{NewGlyphs(true, false), NewGlyphs(false, true)} {
-		for m := range 256 {
-			glyph, swapped := g.Partial(uint8(m))
-			if swapped {
-				t.Fatalf("%08b swaps colours", m)
-			}
-			if (glyph == "") != (m == 0) {
-				t.Fatalf("%08b is drawn as %q", m, glyph)
-			}
+	for m := range 256 {
+		glyph, swapped := NewGlyphs(true).Partial(uint8(m))
+		if swapped {
+			t.Fatalf("%08b swaps colours", m)
+		}
+		if (glyph == "") != (m == 0) {
+			t.Fatalf("%08b is drawn as %q", m, glyph)
 		}
 	}
 }

@@ -251,7 +251,7 @@ func TestDetectTheme(t *testing.T) {
 	t.Setenv("CLICOLOR_FORCE", "1") // what is not a terminal has no colours
 	t.Setenv("TERM", "xterm-256color")
 	t.Setenv("NO_COLOR", "")
-	drawn := New(1, 1, NewGlyphs(false, false))
+	drawn := New(1, 1, NewGlyphs(false))
 	drawn.Set(0, 0, "x", Good.Bold())
 	for _, c := range []struct {
 		env  map[string]string

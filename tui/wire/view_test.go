@@ -19,7 +19,7 @@ var now = time.Unix(1_000_000, 0)
 func sampleView(t *testing.T, w, h int) (v *View, s Screen, shows func(want string)) {
 	v = &View{}
 	v.Refresh(tuitest.Log(false).Snapshot, now)
-	s = Screen{W: w, H: h, Glyphs: canvas.NewGlyphs(false, false), Position: 42, Server: "built-in server", Key: func(command string) string { return command }}
+	s = Screen{W: w, H: h, Glyphs: canvas.NewGlyphs(false), Position: 42, Server: "built-in server", Key: func(command string) string { return command }}
 	return v, s, func(want string) {
 		t.Helper()
 		c := canvas.New(w, h, s.Glyphs)
