@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -49,7 +50,7 @@ func liveMinute(m *model, from float64) (bytes int) {
 	var before []string
 	for i := range 600 {
 		m.later(tuitest.State(hourOfTurns, from+float64(i)/10, 1))
-		after := splitLines(m.View())
+		after := strings.Split(m.View(), "\n")
 		for y, line := range after {
 			if y >= len(before) || line != before[y] {
 				bytes += len(line) + 4 // and the cursor movement
@@ -186,17 +187,6 @@ func cpuTime(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func splitLines(s string) (lines []string) {
-	start := 0
-	for i := range len(s) {
-		if s[i] == '\n' {
-			lines = append(lines, s[start:i])
-			start = i + 1
-		}
-	}
-	return append(lines, s[start:])
 }
 
 // TestBytesToTheTerminal keeps the display usable over SSH: Bubble Tea writes

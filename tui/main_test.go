@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -29,7 +28,7 @@ func TestMain(m *testing.M) {
 // position in seconds and continues at a speed; 0 = it stands still.
 func runSample(spec string) int {
 	people, at, speed, length := 4, 42.0, 1.0, 3600.0
-	crash, finish, cancel := false, false, time.Duration(0)
+	finish := false
 	o := Options{Mouse: true}
 	o.Annotations = protocol.NewAnnotationsStore(protocol.Annotations{})
 	o.Export = func(protocol.Annotations) (string, error) { return "wrote meeting.html and 5 more in ./hubbub-1", nil }
@@ -47,12 +46,8 @@ func runSample(spec string) int {
 			length = num
 		case "ascii":
 			o.ASCII = true
-		case "crash":
-			crash = true
 		case "finish":
 			finish = true
-		case "cancel":
-			cancel = time.Duration(num * float64(time.Second))
 		}
 	}
 	turns := tuitest.Turns(people, length, 7)
@@ -61,9 +56,6 @@ func runSample(spec string) int {
 	o.Snapshot = func() display.State {
 		position := at + speed*time.Since(begin).Seconds()
 		position = float64(int(position*10)) / 10
-		if crash && time.Since(begin) > 200*time.Millisecond {
-			panic("a made-up panic")
-		}
 		if finish {
 			position = min(position, length)
 		}
@@ -78,19 +70,9 @@ func runSample(spec string) int {
 		last = s
 		return s
 	}
-	ctx := context.Background()
-	if cancel > 0 {
-		c, stop := context.WithTimeout(ctx, cancel)
-		defer stop()
-		ctx = c
-	}
-	err := Run(ctx, o)
-	switch {
-	case errors.Is(err, ErrInterrupted):
-		fmt.Println("quit by ctrl+c")
-	case err != nil:
+	if err := Run(context.Background(), o); err != nil {
 		fmt.Println("ended:", err)
-	default:
+	} else {
 		fmt.Println("quit by q")
 	}
 	if err := Summary(os.Stdout, last, o); err != nil {

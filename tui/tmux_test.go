@@ -172,26 +172,6 @@ func TestTmuxFinishedStaysUntilQ(t *testing.T) {
 	x.hasQuit(`hubbub  0:20`)
 }
 
-func TestTmuxInterrupt(t *testing.T) {
-	t.Parallel()
-	x := openTerminal(t, 80, 24, "people=4 at=50 speed=1")
-	x.shows(`SPEAKER_00`)
-	x.keys("C-c")
-	x.hasQuit(`quit by ctrl\+c`)
-}
-
-func TestTmuxContextEnds(t *testing.T) {
-	t.Parallel()
-	x := openTerminal(t, 80, 24, "people=4 at=50 speed=1 cancel=1")
-	x.hasQuit(`ended: context deadline exceeded`)
-}
-
-func TestTmuxPanicLeavesTheTerminalSane(t *testing.T) {
-	t.Parallel()
-	x := openTerminal(t, 100, 60, "people=4 at=50 speed=1 crash=1")
-	x.hasQuit(`ended: the display crashed: panic: a made-up panic`)
-}
-
 func TestTmuxWithoutColours(t *testing.T) {
 	t.Parallel()
 	x := openTerminal(t, 80, 24, "people=4 at=50 speed=1", "COLORTERM=truecolor", "NO_COLOR=1")
