@@ -338,6 +338,7 @@ func TestCheckCertificates(t *testing.T) {
 	}{
 		{"expired", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }, "expired on", "renew"},
 		{"clock", func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Hour) }, "not valid before", "clock"},
+		{"common name only", func(c *x509.Certificate) { c.IPAddresses = nil }, "issued for no name", "subject alternative name"},
 		{"interception", func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"login.hotel.example"} },
 			"issued for login.hotel.example, by Test Authority", "intercepts TLS"},
 	} {

@@ -78,7 +78,7 @@ func (c *checker) tls(ctx context.Context, s *Stage) error {
 		}
 	}
 	var name x509.HostnameError
-	if errors.As(err, &name) {
+	if errors.As(err, &name) && len(name.Certificate.DNSNames)+len(name.Certificate.IPAddresses) > 0 {
 		return hint.Errorf("Use the name of the certificate in --server. If you know none of its names, something else responds in place of the service: a captive portal (open a web page in a browser), or a proxy that intercepts TLS.",
 			"%w, by %s", err, info.Issuer)
 	}

@@ -99,6 +99,11 @@ func TestCertificatesThatAreWrong(t *testing.T) {
 		{"another name", func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"a.example", "b.example"} },
 			"issued for a.example, b.example", "--insecure"},
 		{"another address", func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }, "issued for 10.0.0.1", "--server"},
+		{"common name only", func(c *x509.Certificate) {
+			c.IPAddresses, c.DNSNames, c.Subject.CommonName = nil, nil, "localhost"
+		}, "issued for no name", "subject alternative name"},
+		{"of a client", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} },
+			"incompatible key usage", "issue another one"},
 		{"expired", func(c *x509.Certificate) {
 			c.NotAfter = time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
 			c.NotBefore = c.NotAfter.Add(-1)

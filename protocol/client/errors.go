@@ -192,6 +192,9 @@ func tlsCause(u *url.URL, err error) (what, hint string) {
 	case errors.As(err, &unknown):
 		return "the certificate of " + where + " is signed by an authority that this machine does not know",
 			hintAuthority(err)
+	case errors.As(err, &name) && certificateNames(name.Certificate) == noName:
+		return "the certificate of " + where + " is issued for " + noName,
+			"The operator of the service must issue it with the host name as a subject alternative name: a common name does not count. --insecure accepts any certificate."
 	case errors.As(err, &name):
 		return "the certificate of " + where + " is issued for " + certificateNames(name.Certificate),
 			"Use the name of the certificate in --server, or accept any certificate with --insecure."
@@ -210,7 +213,7 @@ func tlsCause(u *url.URL, err error) (what, hint string) {
 		return where + " does not speak TLS", "Check the port in --server."
 	case errors.As(err, &verify), errors.As(err, &invalid):
 		return "the certificate of " + where + " is not accepted: " + lastCause(err),
-			"If it is your own server, trust its certificate with --ca FILE, or accept any certificate with --insecure."
+			"The operator of the service must issue another one; --insecure accepts any certificate."
 	case strings.Contains(err.Error(), "tls: certificate required"):
 		return where + " requires a certificate of the client", "Ask the operator of the service for an address without: hubbub has no such certificate."
 	case strings.Contains(err.Error(), "tls: no application protocol"):
@@ -235,6 +238,9 @@ func hintAuthority(err error) string {
 // selfIssued reports whether a certificate names itself as its authority.
 func selfIssued(c *x509.Certificate) bool { return c.Issuer.String() == c.Subject.String() }
 
+// noName is for a certificate without names, which has at most a common name.
+const noName = "no name"
+
 // certificateNames lists the names of a certificate, up to three.
 func certificateNames(c *x509.Certificate) string {
 	var names []string
@@ -245,7 +251,7 @@ func certificateNames(c *x509.Certificate) string {
 		}
 	}
 	if len(names) == 0 {
-		return "no name"
+		return noName
 	}
 	more := ""
 	if len(names) > 3 {
