@@ -99,8 +99,12 @@ func TestProbeThroughAProxy(t *testing.T) {
 	if want := "CONNECT " + strings.TrimPrefix(address, "https://") + " Basic dTpoaWRkZW4="; asked() != want {
 		t.Errorf("asked %q, want %q", asked(), want)
 	}
-	for status, want := range map[string]string{"407 No": "user name and password", "403 Forbidden": "no tunnel to"} {
+	for status, want := range map[string]string{"407 Nobody": "requires a user name and password", "407 No": "does not accept the user name and password",
+		"403 Forbidden": "no tunnel to"} {
 		proxy, _ := tunnels(t, status)
+		if status == "407 Nobody" {
+			proxy.User = nil
+		}
 		c := newTestClient(t, Options{BaseURL: address, CACert: ca})
 		_, err := probeTo(t, c, proxy)
 		c.http.Transport.(*http.Transport).Proxy = http.ProxyURL(proxy)

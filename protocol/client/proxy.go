@@ -119,6 +119,9 @@ func tunnelRefused(via *url.URL, target string, resp *http.Response) error {
 	switch {
 	case resp.StatusCode/100 == 2:
 		return nil
+	case resp.StatusCode == http.StatusProxyAuthRequired && via.User != nil:
+		return &proxyError{fmt.Sprintf("the proxy %s does not accept the user name and password (407)", hostPort(via)),
+			"Correct them in HTTPS_PROXY; characters such as @ are written in percent-encoding."}
 	case resp.StatusCode == http.StatusProxyAuthRequired:
 		return &proxyError{fmt.Sprintf("the proxy %s requires a user name and password (407)", hostPort(via)), "Add its user name and password to HTTPS_PROXY."}
 	}
