@@ -243,6 +243,26 @@ func TestResponsesThatAreNotTheServices(t *testing.T) {
 	}
 }
 
+// A response that ends early, or of which no more comes.
+func TestIncompleteResponses(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		address, ca := protocoltest.ServeTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			_, _ = io.WriteString(w, `{"sta`)
+			_ = http.NewResponseController(w).Flush()
+			if hangs {
+				<-r.Context().Done()
+			}
+		}), nil)
+		_, err := newTestClient(t, Options{BaseURL: address, CACert: ca, Timeout: time.Second}).Test(t.Context())
+		if err == nil || err.Error() != "the response to GET /v1/test did not arrive completely" {
+			t.Errorf("hangs %v: %v", hangs, err)
+			continue
+		}
+		checkText(t, err)
+	}
+}
+
 func TestRedirectionsAreNotFollowed(t *testing.T) {
 	var elsewhere atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))

@@ -116,6 +116,9 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	text, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
 	exchange.responded(resp, text)
 	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), isTimeout(err):
+		return info, hint.Add(&networkError{fmt.Sprintf("the response to %s %s did not arrive completely", method, path), err},
+			"Try again; if it happens again, the service, or a proxy in between, is slow or ends connections: tell its operator.")
 	case err != nil:
 		return info, c.explain(ctx, c.base, err)
 	case len(text) > limit:
