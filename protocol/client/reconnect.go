@@ -152,12 +152,11 @@ type ConnectionStatus struct {
 // reconnector makes the attempts to replace a lost connection. One goroutine
 // calls its methods; any may call state.
 type reconnector struct {
-	limit time.Duration // of one outage
+	client *Client
+	limit  time.Duration // of one outage
 	// ending is closed when the user ends the session: one more attempt is made.
-	ending  <-chan struct{}
-	hint    string // of the error when the limit is reached
-	backOff func(attempt int, err error) time.Duration
-	now     func() time.Time
+	ending <-chan struct{}
+	hint   string // of the error when the limit is reached
 
 	began    time.Time // of the outage; zero before the first
 	attempts int       // of the outage
@@ -177,7 +176,7 @@ func (r *reconnector) state() ConnectionStatus {
 // lost notes the loss of a stream that was opened at a time. An outage includes
 // connections that are lost within minUptime.
 func (r *reconnector) lost(opened time.Time, why error) {
-	if r.now().Sub(opened) >= minUptime {
+	if r.client.config.now().Sub(opened) >= minUptime {
 		r.began, r.attempts, r.last = time.Time{}, 0, false
 	}
 	r.begin(why, false)
@@ -210,7 +209,7 @@ func (r *reconnector) connected() {
 func (r *reconnector) run(ctx context.Context, connect func(context.Context) (attemptStep, error)) error {
 	lost := r.state().Lost
 	if r.began.IsZero() {
-		r.began = r.now()
+		r.began = r.client.config.now()
 	}
 	if r.last { // its connection was lost at once
 		return hint.Errorf(hint.Of(lost), "%w: %w", errNotResumed, lost)
@@ -218,13 +217,14 @@ func (r *reconnector) run(ctx context.Context, connect func(context.Context) (at
 	var failed error
 	for {
 		r.attempts++
-		wait := r.backOff(r.attempts, failed)
-		if left := r.limit - r.now().Sub(r.began); wait > left {
+		wait := r.client.config.backOff(r.attempts, failed)
+		if left := r.limit - r.client.config.now().Sub(r.began); wait > left {
 			return r.limitReached(lost, failed, wait, left)
 		}
 		r.last = r.wait(ctx, failed, wait) || r.last
 		var at attemptStep
 		if ctx.Err() == nil {
+			r.client.Close() // what broke the connection may have broken those that wait for requests
 			attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
 			at, failed = connect(attempt)
 			if cancel(); failed == nil {

@@ -348,6 +348,23 @@ func TestLastAttemptThatIsLost(t *testing.T) {
 	}
 }
 
+// The network that broke a stream may have broken the idle connections as well, which
+// nobody has noticed: no attempt uses one.
+func TestAttemptsUseNewConnections(t *testing.T) {
+	s := &lossyService{t: t, creates: []func(http.ResponseWriter) bool{nil, refuse(503)}}
+	s.streams = []script{s.receives(0, 3, cutConnection), s.receives(1, -1, closeNormally)}
+	l := s.open(ResilientOptions{Limit: time.Hour}, nil)
+	sendChunks(t, l, 0, 3)
+	wait(t, "the loss", func() bool { return l.State().Connection.Losses == 1 })
+	_ = l.EndOfStream(t.Context())
+	if _, _, end := receiveAll(t, l); end.Reason != Completed {
+		t.Fatalf("%+v", end)
+	}
+	if from := slices.Compact(s.from); len(from) != 3 {
+		t.Errorf("3 requests over %q", from)
+	}
+}
+
 // TestCloseDuringBackOff ends in the middle of the back-off.
 func TestCloseDuringBackOff(t *testing.T) {
 	s := &lossyService{t: t}

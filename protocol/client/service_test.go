@@ -182,6 +182,7 @@ type lossyService struct {
 
 	mu     sync.Mutex
 	asked  []string // bodies of the requests
+	from   []string // their connections
 	when   []time.Time
 	opened int
 	got    [][]int64 // chunks of each stream
@@ -194,6 +195,7 @@ func (s *lossyService) create(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	n := len(s.asked)
 	s.asked = append(s.asked, fmt.Sprint(body["resume"]))
+	s.from = append(s.from, r.RemoteAddr)
 	s.when = append(s.when, time.Now())
 	s.mu.Unlock()
 	if n < len(s.creates) && s.creates[n] != nil && s.creates[n](w) {

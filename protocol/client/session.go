@@ -24,7 +24,7 @@ type session struct {
 // newSession bounds an outage by limit; hint is for the error at the limit.
 func (c *Client) newSession(words bool, limit time.Duration, hint string) session {
 	s := session{client: c, words: words, merger: newEventMerger(), updates: make(chan Update, c.config.eventQueue), over: make(chan struct{}),
-		reconnect: &reconnector{limit: limit, hint: hint, backOff: c.config.backOff, now: c.config.now}}
+		reconnect: &reconnector{client: c, limit: limit, hint: hint}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
