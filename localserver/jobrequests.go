@@ -71,7 +71,7 @@ func (s *Server) createJob(kind string, limit int64) handler {
 		switch err := s.store.CreateJob(ctx, j); {
 		case errors.Is(err, store.ErrTooLarge):
 			return refused(http.StatusRequestEntityTooLarge, bodyTooLarge)
-		case errors.Is(err, store.ErrFull):
+		case store.Full(err):
 			return unavailable("Too many jobs of the account are waiting, or the store is full; try again later", err)
 		case err != nil:
 			return unavailable("The job could not be queued; try again later", err)

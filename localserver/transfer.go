@@ -85,7 +85,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) error {
 		return protocol.Invalid("", "did not arrive whole")
 	case errors.Is(err, store.ErrUsed):
 		return refused(http.StatusForbidden, addressUsed)
-	case errors.Is(err, store.ErrFull):
+	case store.Full(err):
 		return unavailable(storeFull, err)
 	}
 	return unavailable(notStored, err)

@@ -223,7 +223,8 @@ func (a *attempt) renew(stop chan struct{}) {
 func (a *attempt) succeed(output []byte) {
 	name := a.job.ID + "/" + a.job.Attempt
 	err := a.store(name, output)
-	if errors.Is(err, store.ErrFull) {
+	var over *store.QuotaError
+	if store.Full(err) || errors.As(err, &over) {
 		a.finish(store.JobFailed, "", "The server has no space for the result.")
 		return
 	}
@@ -252,10 +253,6 @@ func (a *attempt) store(name string, output []byte) error {
 	_, err = w.Write(output)
 	if err == nil {
 		_, err = w.Commit(nil)
-	}
-	var over *store.QuotaError
-	if errors.As(err, &over) {
-		return store.ErrFull
 	}
 	return err
 }

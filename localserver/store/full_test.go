@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -71,7 +70,7 @@ func fillWithMedia(t *testing.T, s *Store) {
 	t.Helper()
 	for i := range 1000 {
 		if err := upload(s, fmt.Sprint("o", i), 700_000); err != nil {
-			if !errors.Is(err, ErrFull) {
+			if !Full(err) {
 				t.Fatalf("upload %d: %v", i, err)
 			}
 			return
@@ -141,7 +140,7 @@ func TestReserveIsForRunningStreams(t *testing.T) {
 					t.Fatal("the store takes everything")
 				}
 			}
-			if !errors.Is(err, ErrFull) || !Full(err) {
+			if !Full(err) {
 				t.Errorf("a new stream: %v", err)
 			}
 			if free, total, err := s.space(ctx); err != nil || free < reserve(total)*9/10 {
@@ -184,7 +183,7 @@ func TestStartAfterAFullDisk(t *testing.T) {
 	if err := finish(s, "left"); err != nil {
 		t.Errorf("with 4 MiB free: %v", err)
 	}
-	if err := s.Create(ctx, record("new"), "secret"); !errors.Is(err, ErrFull) {
+	if err := s.Create(ctx, record("new"), "secret"); !Full(err) {
 		t.Errorf("a new stream in the reserve: %v", err)
 	}
 	if err := os.Remove(filler); err != nil {

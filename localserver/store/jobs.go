@@ -186,8 +186,8 @@ func jobKey(account, id string) string { return hashOf(account) + "." + id }
 // gone reports whether a job can no longer be read.
 func (j Job) gone(now time.Time) bool { return j.Status.Over() && now.Sub(j.Updated) >= JobTTL }
 
-// CreateJob queues a job and writes its record. It returns ErrFull when the queue or the
-// store is full, and ErrTooLarge. The queue comes first: a job in it runs, and whoever
+// CreateJob queues a job and writes its record. The error is Full when the queue or the
+// store is, or ErrTooLarge. The queue comes first: a job in it runs, and whoever
 // takes it writes the record if it is missing. So a crash between the two leaves no
 // record of a job that never runs.
 func (s *Store) CreateJob(ctx context.Context, j Job) (err error) {
@@ -278,7 +278,7 @@ func (s *Store) enqueue(ctx context.Context, q Queue, j Job, raw []byte) (entry 
 		if err == nil {
 			entry = ack.Sequence
 		}
-		return storeError(err)
+		return err
 	})
 	return entry, err
 }

@@ -387,7 +387,7 @@ func TestMediaStoreFull(t *testing.T) {
 		}
 		_, err = w.Write(chunk)
 	}
-	if !errors.Is(err, ErrFull) {
+	if !Full(err) {
 		t.Errorf("full: %v", err)
 	}
 	if err := s.Create(context.Background(), record("s1"), "secret"); err != nil {

@@ -133,7 +133,7 @@ func (w *MediaWriter) reserve(n int64) error {
 		return nil
 	}
 	if err := w.renew(n); err != nil {
-		return storeError(err)
+		return err
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, mediaTimeout)
 	defer cancel()

@@ -67,7 +67,7 @@ func (s *Store) CreateMedia(ctx context.Context, account, name string, now func(
 		blob: uuid.NewString(), sum: sha256.New()}
 	w.entry = entryKey(w.key, w.blob)
 	if err := w.renew(0); err != nil {
-		return nil, s.report("create media", storeError(err))
+		return nil, s.report("create media", err)
 	}
 	return w, nil
 }
@@ -154,7 +154,7 @@ func (w *MediaWriter) await(n int) {
 		case <-first.ack.Ok():
 			w.spare = append(w.spare, first.buf)
 		case err := <-first.ack.Err():
-			w.err = storeError(err)
+			w.err = err
 		case <-w.ctx.Done():
 			w.err = context.Cause(w.ctx)
 		case <-timeout.C:
@@ -188,13 +188,13 @@ func (w *MediaWriter) Commit(prefix []byte) (MediaInfo, error) {
 	ctx, cancel := context.WithTimeout(w.ctx, mediaTimeout)
 	defer cancel()
 	if w.err = w.claim(ctx); w.err != nil {
-		return MediaInfo{}, wrap("write media", storeError(w.err))
+		return MediaInfo{}, wrap("write media", w.err)
 	}
 	w.committed = true
 	w.err = w.replaceRecord(ctx, rec)
 	w.finishPermit(ctx, w.err == nil)
 	if w.err != nil {
-		return MediaInfo{}, wrap("write media", storeError(w.err))
+		return MediaInfo{}, wrap("write media", w.err)
 	}
 	// The record protects the blob now. Only up to our own revision: a writer that
 	// has replaced the object meanwhile has written another one.

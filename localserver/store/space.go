@@ -22,8 +22,8 @@ const (
 	startSpace = 1 << 20
 )
 
-// ErrFull is a store without space for new work.
-var ErrFull = errors.New("the store is full")
+// errFull is a store without space for new work.
+var errFull = errors.New("the store is full")
 
 // reserve is how much of a total new work must leave free, in bytes.
 func reserve(total int64) int64 {
@@ -52,7 +52,7 @@ const (
 	forMedia   = 2
 )
 
-// admit returns ErrFull if new work of n bytes would leave less than some
+// admit fails with errFull if new work of n bytes would leave less than some
 // reserves free. What finishes running streams does not ask.
 func (s *Store) admit(ctx context.Context, n, reserves int64) error {
 	if s.Shared() {
@@ -65,7 +65,7 @@ func (s *Store) admit(ctx context.Context, n, reserves int64) error {
 	return within(free, total, n, reserves)
 }
 
-// AdmitFile returns ErrFull if n more bytes in a file of a folder would take the space
+// AdmitFile fails if n more bytes in a file of a folder would take the space
 // that streams need. It is for files that the store does not write, on its disk.
 func AdmitFile(dir string, n int64) error {
 	free, total, err := datafolder.Space(dir)
@@ -77,20 +77,12 @@ func AdmitFile(dir string, n int64) error {
 
 func within(free, total, n, reserves int64) error {
 	if keep := reserves * reserve(total); free-n < keep {
-		return fmt.Errorf("%w: %d KiB are free, %d KiB are reserved", ErrFull, max(free, 0)>>10, keep>>10)
+		return fmt.Errorf("%w: %d KiB are free, %d KiB are reserved", errFull, max(free, 0)>>10, keep>>10)
 	}
 	return nil
 }
 
 // Full reports whether an error says that there is no space.
 func Full(err error) bool {
-	return errors.Is(err, ErrFull) || hasCode(err, codeNoMemory, codeNoRoom, codeNotStored, codeResources)
-}
-
-// storeError marks the errors of a store that has no room.
-func storeError(err error) error {
-	if Full(err) {
-		return fmt.Errorf("%w: %w", ErrFull, err)
-	}
-	return err
+	return errors.Is(err, errFull) || hasCode(err, codeNoMemory, codeNoRoom, codeNotStored, codeResources)
 }

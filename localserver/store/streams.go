@@ -96,7 +96,7 @@ const maxRecord = 1<<20 - 8<<10
 var ErrTooLarge = errors.New("the input is too large")
 
 // Create writes a new record with the status Created, and the hash of the token that
-// opens it. It returns ErrFull when the store is full, and ErrTooLarge.
+// opens it. The error is Full when the store is, or ErrTooLarge.
 func (s *Store) Create(ctx context.Context, rec Stream, token string) error {
 	if err := s.admit(ctx, recordSpace, forStreams); err != nil {
 		return s.report("create stream", err)
