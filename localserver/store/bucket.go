@@ -108,6 +108,15 @@ func load[T any](ctx context.Context, b bucket, key string) (value T, revision u
 	return value, entry.Revision(), err
 }
 
+// read is load until the outcome is known.
+func read[T any](ctx context.Context, b bucket, key string) (value T, revision uint64, err error) {
+	err = retry(ctx, func(ctx context.Context) (err error) {
+		value, revision, err = load[T](ctx, b, key)
+		return err
+	})
+	return value, revision, err
+}
+
 // write writes a value if the newest one has the given revision, 0 if there must be
 // none, and returns the new one. ErrConflict says that another writer came first. An
 // attempt whose response was lost counts as written if the value reads as it was to be.

@@ -224,10 +224,7 @@ func jobRecord(j Job) ([]byte, error) {
 
 // Job returns the record of an account's job and its revision, or ErrNotFound.
 func (s *Store) Job(ctx context.Context, account, id string, now time.Time) (j Job, revision uint64, err error) {
-	err = retry(ctx, func(ctx context.Context) error {
-		j, revision, err = load[Job](ctx, s.jobs, jobKey(account, id))
-		return err
-	})
+	j, revision, err = read[Job](ctx, s.jobs, jobKey(account, id))
 	if err == nil && j.gone(now) {
 		err = ErrNotFound
 	}

@@ -155,7 +155,7 @@ func (s *Store) StatMedia(ctx context.Context, account, name string, now time.Ti
 func (s *Store) readable(ctx context.Context, account, name string, now time.Time) (mediaRecord, error) {
 	ctx, cancel := context.WithTimeout(ctx, mediaTimeout)
 	defer cancel()
-	rec, _, err := load[mediaRecord](ctx, s.media.names, mediaKey(account, name))
+	rec, _, err := read[mediaRecord](ctx, s.media.names, mediaKey(account, name))
 	if err == nil && rec.expired(now) {
 		return mediaRecord{}, ErrNotFound
 	}

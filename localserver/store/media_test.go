@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -454,5 +455,31 @@ func BenchmarkMediaWrite(b *testing.B) {
 	}
 	if _, err := w.Commit(nil); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// electing is a stream whose leader does not respond, and then does not know its newest
+// messages.
+type electing struct {
+	jetstream.Stream
+	errs []error
+}
+
+func (e *electing) GetLastMsgForSubject(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
+	if len(e.errs) > 0 {
+		err := e.errs[0]
+		e.errs = e.errs[1:]
+		return nil, err
+	}
+	return e.Stream.GetLastMsgForSubject(ctx, subject)
+}
+
+// Reading goes on after an election.
+func TestMediaAreReadAfterAnElection(t *testing.T) {
+	s := open(t, "")
+	put(t, s, "a", "x", []byte("content"), noon)
+	s.media.chunks = &electing{s.media.chunks, []error{jetstream.ErrNoStreamResponse, nats.ErrNoResponders, jetstream.ErrMsgNotFound}}
+	if got := get(t, s, "a", "x", noon); string(got) != "content" {
+		t.Errorf("%q", got)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// lateChunk is how long to look for a chunk that must exist: a replica may be
-// behind.
-const lateChunk = 2 * time.Second
+// errMissing is a chunk that must exist, but is not found: a leader that was just elected
+// may be behind.
+var errMissing = errors.New("a chunk is missing")
 
 // MediaReader reads one object, from any offset. It holds one chunk in memory.
 type MediaReader struct {
@@ -60,7 +60,11 @@ func (r *MediaReader) announce() (err error) {
 		}
 		ctx, cancel := context.WithTimeout(r.ctx, mediaTimeout)
 		defer cancel()
-		if _, err := r.store.js.Publish(ctx, r.mark, nil); err != nil {
+		err = retry(ctx, func(ctx context.Context) error {
+			_, err := r.store.js.Publish(ctx, r.mark, nil)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -149,26 +153,24 @@ func (r *MediaReader) load(n int64) error {
 	if err != nil {
 		return wrap("read media", err)
 	}
-	for began := time.Now(); ; {
-		ctx, cancel := context.WithTimeout(r.ctx, mediaTimeout)
-		m, err := r.store.media.chunks.GetLastMsgForSubject(ctx, from)
-		cancel()
-		switch {
-		case err == nil:
-			if want := min(mediaChunk, r.Size-int64(len(r.Prefix))-n*mediaChunk); int64(len(m.Data)) != want {
-				return errors.New("read media: a chunk is damaged")
-			}
-			r.chunk, r.data = n, m.Data
-			return nil
-		case !errors.Is(err, jetstream.ErrMsgNotFound) || time.Since(began) > lateChunk:
-			return wrap("read media", err)
+	ctx, cancel := context.WithTimeout(r.ctx, mediaTimeout)
+	defer cancel()
+	var m *jetstream.RawStreamMsg
+	err = retry(ctx, func(ctx context.Context) (err error) {
+		m, err = r.store.media.chunks.GetLastMsgForSubject(ctx, from)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			err = errMissing
 		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-r.ctx.Done():
-			return context.Cause(r.ctx)
-		}
+		return err
+	})
+	if err != nil {
+		return wrap("read media", err)
 	}
+	if want := min(mediaChunk, r.Size-int64(len(r.Prefix))-n*mediaChunk); int64(len(m.Data)) != want {
+		return errors.New("read media: a chunk is damaged")
+	}
+	r.chunk, r.data = n, m.Data
+	return nil
 }
 
 // Seek moves the offset.

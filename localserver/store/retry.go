@@ -47,7 +47,7 @@ func retry(ctx context.Context, call func(ctx context.Context) error) error {
 // not happen again: the store is electing a leader or cannot be reached.
 func transient(err error) bool {
 	var api *jetstream.APIError
-	return slices.ContainsFunc([]error{errRetry, context.DeadlineExceeded, context.Canceled, nats.ErrTimeout,
+	return slices.ContainsFunc([]error{errRetry, errMissing, context.DeadlineExceeded, context.Canceled, nats.ErrTimeout,
 		nats.ErrNoResponders, jetstream.ErrNoStreamResponse, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
 		nats.ErrReconnectBufExceeded, nats.ErrStaleConnection}, func(e error) bool { return errors.Is(err, e) }) ||
 		errors.As(err, &api) && api.Code == http.StatusServiceUnavailable && !Full(err)

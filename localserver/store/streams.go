@@ -114,11 +114,8 @@ func (s *Store) Create(ctx context.Context, rec Stream, token string) error {
 }
 
 // Get returns a record, or ErrNotFound.
-func (s *Store) Get(ctx context.Context, id string) (rec Stream, err error) {
-	err = retry(ctx, func(ctx context.Context) error {
-		rec, _, err = load[Stream](ctx, s.streams, id)
-		return err
-	})
+func (s *Store) Get(ctx context.Context, id string) (Stream, error) {
+	rec, _, err := read[Stream](ctx, s.streams, id)
 	return rec, s.report("get stream", err)
 }
 
