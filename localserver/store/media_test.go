@@ -474,6 +474,27 @@ func (e *electing) GetLastMsgForSubject(ctx context.Context, subject string) (*j
 	return e.Stream.GetLastMsgForSubject(ctx, subject)
 }
 
+// electingBucket is a bucket whose leader does not respond to the first write.
+type electingBucket struct {
+	jetstream.KeyValue
+	failed bool
+}
+
+func (e *electingBucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	if !e.failed {
+		e.failed = true
+		return 0, nats.ErrNoResponders
+	}
+	return e.KeyValue.Update(ctx, key, value, revision)
+}
+
+// Writing begins after an election.
+func TestMediaAreWrittenAfterAnElection(t *testing.T) {
+	s := open(t, "")
+	s.media.names.kv = &electingBucket{KeyValue: s.media.names.kv}
+	put(t, s, "a", "x", []byte("content"), noon)
+}
+
 // Reading goes on after an election.
 func TestMediaAreReadAfterAnElection(t *testing.T) {
 	s := open(t, "")

@@ -81,7 +81,7 @@ func (w *MediaWriter) renew(ask int64) error {
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, mediaTimeout)
 	defer cancel()
-	if w.lease, err = w.store.media.names.Update(ctx, w.entry, raw, w.lease); err != nil {
+	if w.lease, err = w.store.media.names.write(ctx, w.entry, raw, w.lease); err != nil {
 		return err
 	}
 	w.renewed = now
