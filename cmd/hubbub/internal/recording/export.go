@@ -98,10 +98,28 @@ func Numbered(name, extension string, create func(name string) error) (string, e
 	}
 }
 
-// WriteExport writes one file, or nothing. Without replace it is an error when
-// the file exists.
+// WriteExport writes one file, or nothing. Without replace it is an error when the file exists.
+// A device or a pipe is written to, and what a link refers to is replaced: a rename would put a
+// file in the place of /dev/stdout.
 func WriteExport(path string, f export.Format, d *export.Document, replace bool) error {
-	return ExportError(atomicfile.Write(path, 0o666, replace, func(w io.Writer) error { return export.Write(w, f, d) }))
+	write := func(w io.Writer) error { return export.Write(w, f, d) }
+	if replace {
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			path = target
+		}
+		if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() && !st.IsDir() {
+			return ExportError(writeInto(path, write))
+		}
+	}
+	return ExportError(atomicfile.Write(path, 0o666, replace, write))
+}
+
+func writeInto(path string, write func(io.Writer) error) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file), file.Close())
 }
 
 // ExportError says that an export failed; nil for nil.

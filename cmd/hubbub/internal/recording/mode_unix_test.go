@@ -3,6 +3,7 @@
 package recording
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,37 @@ import (
 	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/export"
 )
+
+// TestExportIntoPipe: a pipe, like a device, is written to, and a link stays one.
+func TestExportIntoPipe(t *testing.T) {
+	dir := t.TempDir()
+	pipe, file, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.WriteFile(file, nil, 0o600), os.Symlink("file", link)); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // does not wait for a writer
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	d := Content{}.Document(dir, "auto")
+	for _, path := range []string{pipe, link} {
+		if err := WriteExport(path, export.CSV, d, true); err != nil {
+			t.Error(err)
+		}
+	}
+	if st, err := os.Lstat(pipe); err != nil || st.Mode().IsRegular() {
+		t.Fatalf("the pipe was replaced: %v, %v", st, err)
+	}
+	if to, err := os.Readlink(link); err != nil || to != "file" {
+		t.Errorf("the link was replaced: %q, %v", to, err)
+	}
+	want, _ := os.ReadFile(file)
+	got := make([]byte, len(want)+1)
+	if n, err := reader.Read(got); err != nil || len(want) == 0 || string(got[:n]) != string(want) {
+		t.Errorf("the pipe got %q, the file %q, %v", got, want, err)
+	}
+}
 
 // TestPipeAsFile: a pipe in the place of a file is not waited for.
 func TestPipeAsFile(t *testing.T) {
