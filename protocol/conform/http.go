@@ -243,6 +243,9 @@ func (p *prober) reachable() error {
 		return hint.Errorf("Check the API key (--api-key or HUBBUB_API_KEY).", "the service rejects the API key: GET /v1/test returned %d", r.status)
 	case bytes.Contains(bytes.ToLower(r.body), []byte("<html")):
 		return hint.Errorf(fix, "GET /v1/test returned %d with a web page: this is not the service", r.status)
+	case r.status == http.StatusBadRequest || r.status/100 == 3: // plain HTTP on a port for TLS, or a redirect
+		_, _, err = p.Client.TestOnce(p.ctx)
+		return err
 	}
 	return nil
 }

@@ -356,8 +356,15 @@ func TestNoService(t *testing.T) {
 	t.Cleanup(page.Close)
 	locked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }))
 	t.Cleanup(locked.Close)
+	tls := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { // as net/http responds to plain HTTP
+		http.Error(w, "Client sent an HTTP request to an HTTPS server.", http.StatusBadRequest)
+	}))
+	t.Cleanup(tls.Close)
+	moved := httptest.NewServer(http.RedirectHandler("/elsewhere/v1/test", http.StatusFound))
+	t.Cleanup(moved.Close)
 	for address, want := range map[string]string{
 		"http://127.0.0.1:1": "refuses connections", page.URL: "web page", locked.URL: "rejects the API key",
+		tls.URL: "HTTPS server", moved.URL: "redirects",
 	} {
 		_, err := runRules(t, address, Options{})
 		if err == nil || !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
