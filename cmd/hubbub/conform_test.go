@@ -239,7 +239,8 @@ func cleanNames(r *http.Request) {
 }
 
 // wrongResponses lists, for each rule about HTTP, something that a service can do
-// wrong. server is the address of a correct one.
+// wrong; after a space in the name there is more. server is the address of a correct
+// one.
 func wrongResponses(server string) map[string]twist {
 	puts := 0
 	return map[string]twist{
@@ -324,6 +325,17 @@ func wrongResponses(server string) map[string]twist {
 		"beside/metrics":    {path: "/metrics", body: always("all is well\n")},
 		"rate/headers":      {path: livePath, header: [2]string{"X-RateLimit-Remaining", "many"}},
 		"rate/limit":        {path: "/v1/test", header: [2]string{"X-RateLimit-Limit", "60"}},
+
+		"media/put status":                 {method: "PUT", to: 204, body: always("")},
+		"media/headers":                    {path: objectsPath, header: [2]string{"X-Content-Type-Options", ""}},
+		"media/headers shown in a browser": {path: objectsPath, header: [2]string{"Content-Disposition", "inline"}},
+		"media/headers without ETag":       {path: objectsPath, header: [2]string{"ETag", ""}},
+		"media/head":                       {method: "HEAD", path: objectsPath, to: 405},
+		"media/range":                      {path: objectsPath, request: func(r *http.Request) { r.Header.Del("Range") }},
+		"media/range beyond":               {path: objectsPath, from: 416, to: 200},
+		"media/unchanged":                  {path: objectsPath, request: func(r *http.Request) { r.Header.Del("If-None-Match") }},
+		"media/one-method twice":           {method: "PUT", from: 403, to: 200},
+		"media/list expired":               {path: "/v1/media", body: swap(`"expiresAt":"2`, `"expiresAt":"1`)},
 	}
 }
 
@@ -346,12 +358,17 @@ func TestConformSeesWhatIsWrong(t *testing.T) {
 			t.Errorf("nothing shows that %s can differ", r.Name)
 		}
 	}
-	for rule, w := range wrong {
-		t.Run(rule, func(t *testing.T) {
+	speech := demoSamples(t)[:10*capture.SampleRate] // of two people
+	for name, w := range wrong {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			rule, _, _ := strings.Cut(name, " ")
 			o := conform.Options{Only: []string{rule}, OtherKey: checkKey, UnpaidKey: checkKey, ExpiredKey: "expired-long-ago"}
 			if rule == "status/done" {
 				o.Slack = time.Millisecond // the rule waits for a status that never comes
+			}
+			if !strings.HasPrefix(rule, "status/") && !strings.HasPrefix(rule, "results/") { // those need none
+				o.Speech = speech
 			}
 			results := runRules(t, client.Options{BaseURL: twisted(t, backend(rule), w)}, o)
 			if len(results) != 1 || results[0].Verdict != conform.Differs {

@@ -29,10 +29,11 @@ const (
 // request is one HTTP request.
 type request struct {
 	method, path string
-	body         string // sent, with a content type, unless the method is GET or DELETE
-	auth         string // the header Authorization; "" = the key's, "-" = none
-	address      string // instead of base address and path; without credential and content type
-	limited      bool   // a 429 is expected
+	body         string    // sent, with a content type, unless the method is GET or DELETE
+	auth         string    // the header Authorization; "" = the key's, "-" = none
+	address      string    // instead of base address and path; without credential and content type
+	header       [2]string // one more header: name and value
+	limited      bool      // a 429 is expected
 }
 
 func get(path string) request { return request{method: "GET", path: path} }
@@ -107,6 +108,9 @@ func (p *prober) attempt(a request) *response {
 		if body != nil {
 			req.Header.Set("Content-Type", "application/json")
 		}
+	}
+	if a.header[0] != "" {
+		req.Header.Set(a.header[0], a.header[1])
 	}
 	what := a.method + " " + req.URL.Path
 	if a.address != "" { // signed: it contains what it gives access to

@@ -2,12 +2,15 @@ package conform
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 
 	"hubbub/protocol"
 )
@@ -57,9 +60,12 @@ var mediaRules = []Rule{
 		return p.expectInvalid("/v1/media/input", "{}", `{"url":5}`, locationBody("http://x"), locationBody("media://a b"),
 			locationBody("media://"+strings.Repeat("x", protocol.MaxMediaURL)), "[]", "{")
 	}},
-	{Name: "media/put", Expected: "the upload address accepts the bytes by PUT, without credential or content type", Section: "Upload an object", Chosen: true, check: func(p *prober) string {
+	{Name: "media/put", Expected: "the upload address accepts the bytes by PUT, without credential or content type, and returns 200 with the location", Section: "Upload an object", Chosen: true, check: func(p *prober) string {
 		o := p.storeObject()
-		o.put.expectSuccess()
+		o.put.expect(http.StatusOK)
+		if at := o.put.text("url")["url"]; at != o.location {
+			differs("%s", o.put)
+		}
 		return fmt.Sprintf("%d bytes: %d", len(o.content), o.put.status)
 	}},
 	{Name: "media/get", Expected: "the download address returns the same bytes by GET, without credential", Section: "Download an object", Chosen: true, check: func(p *prober) string {
@@ -70,19 +76,56 @@ var mediaRules = []Rule{
 		}
 		return fmt.Sprintf("%d bytes were returned", len(o.get.body))
 	}},
-	{Name: "media/one-method", Expected: "an address is valid for one object and one method", Section: "Media addresses", Chosen: true, check: func(p *prober) string {
+	{Name: "media/headers", Expected: "a download has ETag, the SHA-256 of the object, Last-Modified, Content-Disposition: attachment and X-Content-Type-Options: nosniff", Section: "Download an object", Chosen: true, check: func(p *prober) string {
+		o := p.storedObject()
+		expectHeaders(o.get, o)
+		return o.get.header.Get("ETag")
+	}},
+	{Name: "media/head", Expected: "HEAD on the download address returns the same headers, without the bytes", Section: "Download an object", Chosen: true, check: func(p *prober) string {
+		o := p.storedObject()
+		r := p.do(request{method: "HEAD", address: o.from})
+		r.expect(http.StatusOK)
+		expectHeaders(r, o)
+		if n := r.header.Get("Content-Length"); n != strconv.Itoa(len(o.content)) {
+			differs("%s, with Content-Length %q", r, n)
+		}
+		return "200"
+	}},
+	{Name: "media/range", Expected: "Range returns 206 with these bytes, or 416 if the object does not have them", Section: "Download an object", Chosen: true, check: func(p *prober) string {
+		o := p.storedObject()
+		n := len(o.content)
+		for ranges, want := range map[string]string{"bytes=7-13": o.content[7:14], "bytes=-5": o.content[n-5:], fmt.Sprintf("bytes=%d-", n-3): o.content[n-3:]} {
+			r := p.do(request{method: "GET", address: o.from, header: [2]string{"Range", ranges}})
+			r.request += " with Range: " + ranges
+			r.expect(http.StatusPartialContent)
+			if string(r.body) != want || r.header.Get("Content-Range") == "" {
+				differs("%s, with Content-Range %q", r, r.header.Get("Content-Range"))
+			}
+		}
+		beyond := fmt.Sprintf("bytes=%d-", n)
+		r := p.do(request{method: "GET", address: o.from, header: [2]string{"Range", beyond}})
+		r.request += " with Range: " + beyond
+		r.expectAPIError(http.StatusRequestedRangeNotSatisfiable)
+		return "206 and 416"
+	}},
+	{Name: "media/unchanged", Expected: "If-None-Match with the ETag returns 304", Section: "Download an object", Chosen: true, check: func(p *prober) string {
+		o := p.storedObject()
+		p.do(request{method: "GET", address: o.from, header: [2]string{"If-None-Match", o.get.header.Get("ETag")}}).expect(http.StatusNotModified)
+		return "304"
+	}},
+	{Name: "media/one-method", Expected: "an address is valid for one object and one method, that of an upload for one upload", Section: "Media addresses", Chosen: true, check: func(p *prober) string {
 		o := p.storedObject()
 		for _, wrong := range []request{
-			{method: "GET", address: o.to}, {method: "DELETE", address: o.to},
+			{method: "GET", address: o.to}, {method: "DELETE", address: o.to}, {method: "PUT", address: o.to, body: "overwritten"},
 			{method: "PUT", address: o.from, body: "overwritten"}, {method: "DELETE", address: o.from},
 		} {
 			r := p.do(wrong)
 			if r.status < 400 {
-				made := "upload"
+				made := "one upload"
 				if wrong.address == o.from {
-					made = "download"
+					made = "downloads"
 				}
-				differs("%s, which is valid for the %s, returned %d", r.request, made, r.status)
+				differs("%s, which is valid for %s, returned %d", r.request, made, r.status)
 			}
 		}
 		get := p.do(request{method: "GET", address: o.from})
@@ -134,7 +177,7 @@ var mediaRules = []Rule{
 		}
 		return "the second upload is returned"
 	}},
-	{Name: "media/list", Expected: "GET /v1/media lists a stored object with its size, and DELETE /v1/media deletes it", Section: "List and delete media", Chosen: true, check: func(p *prober) string {
+	{Name: "media/list", Expected: "GET /v1/media lists a stored object with its size and times, 24 to 48 hours apart, and DELETE /v1/media deletes it", Section: "List and delete media", Chosen: true, check: func(p *prober) string {
 		location := "media://" + p.prefix + "/listed"
 		p.store(location, "0123456789")
 		// The location just before it, so that it is the first one of the response.
@@ -144,6 +187,11 @@ var mediaRules = []Rule{
 		var list protocol.MediaList
 		if json.Unmarshal(r.body, &list) != nil || len(list.Media) == 0 || list.Media[0].URL != location || list.Media[0].Size != 10 {
 			differs("%s, without the object of 10 bytes at %s", r, location)
+		}
+		created, err1 := time.Parse(time.RFC3339, list.Media[0].CreatedAt)
+		expires, err2 := time.Parse(time.RFC3339, list.Media[0].ExpiresAt)
+		if kept := expires.Sub(created); err1 != nil || err2 != nil || kept < 24*time.Hour || kept > 48*time.Hour {
+			differs("it lists the object with %+v", list.Media[0])
 		}
 		remove := request{method: "DELETE", path: "/v1/media?" + url.Values{"url": {location}}.Encode()}
 		if r = p.do(remove); r.status != http.StatusNoContent {
@@ -285,6 +333,22 @@ func (p *prober) storedObject() *object {
 		skipped("it needs a stored object, and the upload failed: %s", o.put)
 	}
 	return o
+}
+
+// expectHeaders requires the headers of a download.
+func expectHeaders(r *response, o *object) {
+	for name, want := range map[string]string{
+		"ETag":                   fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(o.content))),
+		"Content-Disposition":    "attachment",
+		"X-Content-Type-Options": "nosniff",
+	} {
+		if got := r.header.Get(name); got != want {
+			differs("%s, with %s %q, not %q", r.request, name, got, want)
+		}
+	}
+	if _, err := http.ParseTime(r.header.Get("Last-Modified")); err != nil {
+		differs("%s, with Last-Modified %q", r.request, r.header.Get("Last-Modified"))
+	}
 }
 
 // results downloads a file of the results of a stream.
