@@ -132,8 +132,21 @@ type twist struct {
 	from         int    // 0 = any
 	to           int    // 0 = as it was
 	body         func(string) string
-	header       [2]string // "" as value removes it
+	header       [2]string           // "" as value removes it
+	frames       func(string) string // of a WebSocket: keeps the length
 	request      func(*http.Request)
+}
+
+// twistedStream is the connection of a WebSocket.
+type twistedStream struct {
+	io.ReadWriteCloser
+	frames func(string) string
+}
+
+func (s twistedStream) Read(b []byte) (int, error) {
+	n, err := s.ReadWriteCloser.Read(b)
+	copy(b[:n], s.frames(string(b[:n])))
+	return n, err
 }
 
 func always(s string) func(string) string { return func(string) string { return s } }
@@ -156,7 +169,13 @@ func twisted(t *testing.T, backend string, w twist) string {
 	}
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.ModifyResponse = func(res *http.Response) error {
-		if !meant(res.Request) || w.from != 0 && w.from != res.StatusCode || res.StatusCode == http.StatusSwitchingProtocols {
+		if !meant(res.Request) || w.from != 0 && w.from != res.StatusCode {
+			return nil
+		}
+		if res.StatusCode == http.StatusSwitchingProtocols {
+			if stream, ok := res.Body.(io.ReadWriteCloser); ok && w.frames != nil {
+				res.Body = twistedStream{stream, w.frames}
+			}
 			return nil
 		}
 		if w.to != 0 {
@@ -204,6 +223,7 @@ const (
 	inputPath   = "/v1/media/input"
 	outputPath  = "/v1/media/output"
 	objectsPath = "/v1/media/objects/.*"
+	watchPath   = "/v1/live/[^/]+/events"
 )
 
 // withKey gives a request the key of the server.
@@ -229,6 +249,17 @@ func newStream(server string) func(*http.Request) {
 				r.URL.Path, r.URL.RawQuery = u.Path, u.RawQuery
 			}
 		}
+	}
+}
+
+// without removes a field of the body of a request.
+func without(field string) func(*http.Request) {
+	return func(r *http.Request) {
+		var body map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		delete(body, field)
+		raw, _ := json.Marshal(body)
+		newBody(r, string(raw))
 	}
 }
 
@@ -336,6 +367,20 @@ func wrongResponses(server string) map[string]twist {
 		"media/unchanged":                  {path: objectsPath, request: func(r *http.Request) { r.Header.Del("If-None-Match") }},
 		"media/one-method twice":           {method: "PUT", from: 403, to: 200},
 		"media/list expired":               {path: "/v1/media", body: swap(`"expiresAt":"2`, `"expiresAt":"1`)},
+		"watch/messages":                   {path: watchPath, request: func(r *http.Request) { r.URL.RawQuery = "from=1" }},
+		"watch/messages text":              {path: watchPath, frames: swap("SPEAKER_00", "SPEAKER_01")},
+		"watch/messages end":               {path: watchPath, frames: swap("done$", "over")},
+		"watch/state":                      {path: watchPath, frames: swap("stream_state", "stream_start")},
+		"watch/from":                       {path: watchPath, request: func(r *http.Request) { r.URL.RawQuery = "" }},
+		"watch/handshake":                  {path: watchPath, from: 426, to: 400},
+		"watch/handshake from":             {path: watchPath, request: func(r *http.Request) { r.URL.RawQuery = "" }},
+		"watch/foreign":                    {},
+		"resume/resumed":                   {path: livePath, body: swap(`"resumed":true`, `"resumed":1`)},
+		"resume/labels":                    {path: livePath, request: without("resume"), body: swap(`"url"`, `"resumed":true,"url"`)},
+		"resume/status":                    {path: statusPath, body: swap(`"resumedBy":"[^"]*"`, `"resumedBy":"x"`)},
+		"resume/resumable":                 {path: statusPath, body: swap(`,"resumable":true`, "")},
+		"resume/unknown":                   {path: livePath, body: swap(`"url"`, `"resumed":true,"url"`)},
+		"resume/foreign":                   {},
 	}
 }
 

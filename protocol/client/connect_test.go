@@ -275,7 +275,7 @@ func TestHandshakeIsInterrupted(t *testing.T) {
 			return err
 		},
 		"Dial": func(ctx context.Context, c *Client, address string) error {
-			_, _, err := c.Dial(ctx, address)
+			_, _, err := c.Dial(ctx, address, http.Header{})
 			return err
 		},
 	} {

@@ -53,15 +53,16 @@ func (c *Client) open(ctx context.Context, u *url.URL, head http.Header, receive
 	return s, nil
 }
 
-// Dial opens the address of a stream and leaves the frames to the caller. A
-// response that does not switch to WebSocket is returned without a connection
-// and without an error.
-func (c *Client) Dial(ctx context.Context, address string) (*websocket.Conn, *http.Response, error) {
+// Dial opens the address of a stream, with additional headers, and leaves the frames
+// to the caller. A response that does not switch to WebSocket is returned without a
+// connection and without an error.
+func (c *Client) Dial(ctx context.Context, address string, head http.Header) (*websocket.Conn, *http.Response, error) {
 	u, err := c.streamURL(address)
 	if err != nil {
 		return nil, nil, err
 	}
-	conn, resp, err := c.dialStream(ctx, u, http.Header{"User-Agent": {c.userAgent}})
+	head.Set("User-Agent", c.userAgent)
+	conn, resp, err := c.dialStream(ctx, u, head)
 	if resp != nil && errors.Is(err, websocket.ErrBadHandshake) {
 		return nil, resp, nil
 	}

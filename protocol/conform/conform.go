@@ -62,7 +62,7 @@ func (r Rule) Source() string { return document + ", " + r.Section }
 
 // Rules are all rules, in the order in which they are tested.
 func Rules() []Rule {
-	return slices.Concat(testRules, keyRules, liveRules, tokenRules, streamRules, eventRules, mediaRules, resultRules, jobRules, errorRules, monitoringRules, rateRules)
+	return slices.Concat(testRules, keyRules, liveRules, tokenRules, streamRules, eventRules, watchRules, resumeRules, mediaRules, resultRules, jobRules, errorRules, monitoringRules, rateRules)
 }
 
 // Options configure a run.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +34,8 @@ type prober struct {
 	storeObject  func() *object     // a media object
 	oldToken     func() *response   // a handshake with a token of ten minutes
 	creations    func() []*response // of two streams
+	watched      func() *watched    // a stream and its watcher
+	resumed      func() *resumed    // a stream that resumes the conversation
 }
 
 func newProber(ctx context.Context, o Options) *prober {
@@ -46,6 +49,8 @@ func newProber(ctx context.Context, o Options) *prober {
 	p.storeObject = sync.OnceValue(p.uploadAndDownload)
 	p.oldToken = sync.OnceValue(p.useOldToken)
 	p.creations = sync.OnceValue(p.createTwo)
+	p.watched = sync.OnceValue(p.watchSpeech)
+	p.resumed = sync.OnceValue(p.resumeSpeech)
 	return p
 }
 
@@ -123,13 +128,17 @@ func (p *prober) excerpt(n int, before func(s *stream) error) *exchange {
 			differs("the connection was lost: %v", err)
 		}
 	}
-	left := burst - s.audio()
-	for i := range int(left / protocol.ChunkDuration) {
-		if (i+1)*protocol.ChunkSamples > len(p.Speech) || s.chunk(p.Speech[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples]) != nil {
-			break
+	p.burst(s, 0)
+	return p.finish(s)
+}
+
+// burst sends speech from a chunk on, as much of it as may be sent at once.
+func (p *prober) burst(s *stream, from int) {
+	for i := from; s.audio() < burst && (i+1)*protocol.ChunkSamples <= len(p.Speech); i++ {
+		if s.chunk(p.Speech[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples]) != nil {
+			break // its end says why
 		}
 	}
-	return p.finish(s)
 }
 
 // sendOneChunk sends one chunk and then none.
@@ -162,7 +171,7 @@ func (p *prober) open() *stream { return p.dial(p.create()) }
 
 // dial opens a stream that was created.
 func (p *prober) dial(made protocol.LiveStream) *stream {
-	conn, resp, err := p.Client.Dial(p.ctx, made.URL)
+	conn, resp, err := p.Client.Dial(p.ctx, made.URL, http.Header{})
 	switch {
 	case err != nil:
 		skipped("it needs an open stream, and none could be opened: %v", err)

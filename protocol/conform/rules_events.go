@@ -183,12 +183,17 @@ func checkEvents(check func([]message) string) func(*prober) string {
 // without any the rule is skipped.
 func checkTurns(check func(turns []message) string) func(*prober) string {
 	return checkEvents(func(all []message) string {
-		turns := slices.DeleteFunc(slices.Clone(all), func(m message) bool { return !m.IsTurn() })
+		turns := turnMessages(all)
 		if len(turns) == 0 {
 			skipped("there were no events: see events/speech")
 		}
 		return check(turns)
 	})
+}
+
+// turnMessages are the starts and ends that could be parsed.
+func turnMessages(all []message) []message {
+	return slices.DeleteFunc(slices.Clone(all), func(m message) bool { return !m.IsTurn() })
 }
 
 // line is the message as one line of text.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/gorilla/websocket"
 )
 
 var tokenRules = []Rule{
@@ -89,20 +91,29 @@ var tokenRules = []Rule{
 // handshake opens an address and returns the response; a connection that was
 // opened is closed again.
 func (p *prober) handshake(address string) *response {
-	conn, resp, err := p.Client.Dial(p.ctx, address)
+	conn, r := p.upgrade(address, http.Header{})
+	if conn != nil {
+		_ = conn.Close()
+	}
+	return r
+}
+
+// upgrade opens an address and returns the response; without a connection it was
+// refused.
+func (p *prober) upgrade(address string, head http.Header) (*websocket.Conn, *response) {
+	conn, resp, err := p.Client.Dial(p.ctx, address, head)
 	if err != nil {
 		panic(failure{fmt.Errorf("the handshake: %w", err)})
 	}
 	r := &response{request: "the handshake", status: resp.StatusCode, header: resp.Header}
 	if conn != nil {
-		_ = conn.Close()
-		return r
+		return conn, r
 	}
 	defer resp.Body.Close()
 	body := make([]byte, 4096)
 	n, _ := resp.Body.Read(body) // gorilla has read it with the header
 	r.body = body[:n]
-	return r
+	return nil, r
 }
 
 // openTwice opens one address a second time while its stream is open.
