@@ -91,6 +91,7 @@ func TestConformSeesFaults(t *testing.T) {
 		"zero-length event-lag=3s":        {"events/length", "stream/end"},
 		"unknown-speaker close=1011@4s":   {"events/pairs", "status/done", "stream/chunk", "stream/end"},
 		"extra-fields slow=2s,on=status":  {},
+		"no-pong":                         {"stream/ping"},
 		"refuse-handshake":                {"token/opens"},
 		"429":                             {"live/create"},
 		"402,on=media-output":             {"media/not-stored"},
@@ -104,8 +105,8 @@ func TestConformSeesFaults(t *testing.T) {
 				only = append([]string{"events", "stream/chunk", "stream/end", "status/done"}, want...)
 			}
 			o := conform.Options{Only: only, Speech: speech}
-			if strings.Contains(faults, "lag") {
-				o.Slack = time.Millisecond // late is what it is to be
+			if strings.Contains(faults, "lag") || faults == "no-pong" {
+				o.Slack = time.Millisecond // late, or never, is what it is to be
 			}
 			results := runRules(t, client.Options{BaseURL: server.URL(), CACert: server.CAPEM()}, o)
 			got := []string{}
@@ -381,6 +382,8 @@ func wrongResponses(server string) map[string]twist {
 		"resume/resumable":                 {path: statusPath, body: swap(`,"resumable":true`, "")},
 		"resume/unknown":                   {path: livePath, body: swap(`"url"`, `"resumed":true,"url"`)},
 		"resume/foreign":                   {},
+		"stream/ping":                      {path: streamPath, frames: swap("hubbub conform", "HUBBUB CONFORM")},
+		"stream/keep-alive":                {path: streamPath, frames: func(s string) string { return strings.ReplaceAll(s, "\x89", "\x8a") }}, // pongs instead of pings
 	}
 }
 

@@ -122,7 +122,7 @@ func checkOf(rule string) func(*prober) string {
 	return rules[0].check
 }
 
-// The rules that take a minute or more are tested on results.
+// The rules that take long are tested on results.
 func TestSlowRules(t *testing.T) {
 	closing := script(t, `{"type":"error","message":"No audio for 60 s"}`)
 	closed := ending{over: true, code: websocket.ClosePolicyViolation}
@@ -142,6 +142,17 @@ func TestSlowRules(t *testing.T) {
 		err := try(func() { checkOf("stream/silence")(p) })
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for want, talk := range map[string]exchange{
+		"the stream stayed open":          {pings: 3, closeTook: 18 * time.Second},
+		"5.0 s without a pong":            {pings: 2, end: ending{over: true}, closeTook: 5 * time.Second},
+		"15.0 s without a pong, after 0 ": {end: ending{over: true}, closeTook: 15 * time.Second},
+	} {
+		p := newProber(t.Context(), Options{})
+		p.mute = func() *exchange { return &talk }
+		if err := try(func() { checkOf("stream/keep-alive")(p) }); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
 		}
 	}
 	for status, holds := range map[int]bool{401: true, 101: false, 403: false} {

@@ -34,6 +34,7 @@ type prober struct {
 	storeObject  func() *object     // a media object
 	oldToken     func() *response   // a handshake with a token of ten minutes
 	creations    func() []*response // of two streams
+	mute         func() *exchange   // a client that does not answer pings
 	watched      func() *watched    // a stream and its watcher
 	resumed      func() *resumed    // a stream that resumes the conversation
 }
@@ -49,6 +50,7 @@ func newProber(ctx context.Context, o Options) *prober {
 	p.storeObject = sync.OnceValue(p.uploadAndDownload)
 	p.oldToken = sync.OnceValue(p.useOldToken)
 	p.creations = sync.OnceValue(p.createTwo)
+	p.mute = sync.OnceValue(p.ignorePings)
 	p.watched = sync.OnceValue(p.watchSpeech)
 	p.resumed = sync.OnceValue(p.resumeSpeech)
 	return p
@@ -71,6 +73,7 @@ func (p *prober) start(rules []Rule) {
 func conversation(p *prober) { p.conversation() }
 func silence(p *prober)      { p.silence() }
 func oldToken(p *prober)     { p.oldToken() }
+func mute(p *prober)         { p.mute() }
 
 // exchange is a stream from its opening to its end, as one side saw it.
 type exchange struct {
@@ -81,6 +84,7 @@ type exchange struct {
 	closeTook time.Duration              // from end_of_stream to the end of the connection
 	during    map[string]json.RawMessage // the status
 	after     map[string]json.RawMessage
+	pings     int32 // of the service
 }
 
 // sendSpeech sends the speech in real time.
@@ -153,6 +157,18 @@ func (p *prober) sendOneChunk() *exchange {
 	if e.end.over {
 		e.closeTook = e.end.at.Sub(began)
 	}
+	return e
+}
+
+// ignorePings opens a stream and sends nothing, not even a pong.
+func (p *prober) ignorePings() *exchange {
+	s := p.open()
+	defer s.close()
+	s.pong.Store(false)
+	began := time.Now()
+	s.waitEnd(p.ctx, 15*time.Second+promptly+p.Slack)
+	e := &exchange{id: s.id, closeTook: time.Since(began), pings: s.pings.Load()}
+	e.messages, e.end = s.received()
 	return e
 }
 

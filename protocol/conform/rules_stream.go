@@ -95,6 +95,34 @@ var streamRules = []Rule{
 		}
 		return fmt.Sprintf("after %v %q, close 1008", e.closeTook.Round(100*time.Millisecond), texts[0])
 	}},
+	{Name: "stream/ping", Expected: "a ping of the client gets a pong with its content", Section: "Keep-alive", Chosen: true, check: func(p *prober) string {
+		s := p.open()
+		defer s.close()
+		const content = "hubbub conform"
+		if err := s.conn.WriteControl(websocket.PingMessage, []byte(content), time.Now().Add(writeWait)); err != nil {
+			differs("the connection was lost: %v", err)
+		}
+		select {
+		case got := <-s.ponged:
+			if got != content {
+				differs("the pong has the content %q", protocol.Clean(got, 60))
+			}
+		case <-time.After(promptly + p.Slack):
+			differs("no pong arrived within %v", promptly)
+		case <-p.ctx.Done():
+			require(p.ctx.Err())
+		}
+		return "a pong"
+	}},
+	{Name: "stream/keep-alive", Expected: "the service sends a ping every 5 s; a connection from which nothing arrives for 15 s, not even a pong, is lost: its status is error", Section: "Keep-alive", Chosen: true, needs: mute, check: func(p *prober) string {
+		e := p.mute()
+		seen := fmt.Sprintf("%.1f s without a pong, after %d pings, %s", e.closeTook.Seconds(), e.pings, e.end)
+		if e.pings < 2 || !e.end.over || e.closeTook < 14*time.Second {
+			differs("%s", seen)
+		}
+		statusIs(p.finalStatus(e.id), protocol.StatusError, true)
+		return seen
+	}},
 	{Name: "stream/end", Expected: "after end_of_stream the stream is closed with 1000 within 2 s", Section: "End of stream", Chosen: true, needs: conversation, check: func(p *prober) string { return p.expectNormalEnd(p.conversation()) }},
 	{Name: "stream/end-empty", Expected: "the same without audio, and without an event", Section: "End of stream", Chosen: true, check: func(p *prober) string {
 		s := p.open()

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -62,6 +63,10 @@ type stream struct {
 	conn *websocket.Conn
 	over chan struct{} // closed by the reader at its end
 
+	pings  atomic.Int32 // that have arrived
+	pong   atomic.Bool  // whether they are answered
+	ponged chan string  // the content of the first pong
+
 	mu       sync.Mutex
 	messages []message
 	more     chan struct{} // closed and replaced at every message
@@ -70,8 +75,23 @@ type stream struct {
 }
 
 func newStream(id string, conn *websocket.Conn) *stream {
-	s := &stream{id: id, conn: conn, over: make(chan struct{}), more: make(chan struct{})}
+	s := &stream{id: id, conn: conn, over: make(chan struct{}), more: make(chan struct{}), ponged: make(chan string, 1)}
 	conn.SetReadLimit(1 << 20)
+	s.pong.Store(true)
+	answer := conn.PingHandler()
+	conn.SetPingHandler(func(data string) error {
+		if s.pings.Add(1); !s.pong.Load() {
+			return nil
+		}
+		return answer(data)
+	})
+	conn.SetPongHandler(func(data string) error {
+		select {
+		case s.ponged <- data:
+		default:
+		}
+		return nil
+	})
 	go s.read()
 	return s
 }
