@@ -42,10 +42,10 @@ The verdicts are holds, differs, not offered (the feature is optional) and skipp
 (with the reason). In some rules another service may differ; --spec-only omits
 them.
 
-A run sends about two hundred small requests, about twenty short streams and 15 s
-of the demo conversation. Rules that take minutes run only with --slow. The rate
-limit test sends a hundred requests; against another machine it runs only with
---rate. Without --server the built-in server is tested. The output never contains
+A run sends about three hundred small requests, about twenty short streams, and 15 s
+of the demo conversation as a stream and as jobs. Rules that take minutes run only
+with --slow. The rate limit test sends a hundred requests; against another machine
+it runs only with --rate. Without --server the built-in server is tested. The output never contains
 keys or tokens. The exit code is 1 if a rule differs.`,
 		Example: `  hubbub conform --server https://diarization.example --api-key KEY
   hubbub conform --server http://127.0.0.1:8080 --only events --only stream/end

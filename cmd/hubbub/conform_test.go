@@ -225,6 +225,8 @@ const (
 	outputPath  = "/v1/media/output"
 	objectsPath = "/v1/media/objects/.*"
 	watchPath   = "/v1/live/[^/]+/events"
+	diarizePath = "/v1/diarize"
+	jobPath     = "/v1/jobs/[^/]+"
 )
 
 // withKey gives a request the key of the server.
@@ -331,10 +333,10 @@ func wrongResponses(server string) map[string]twist {
 		"media/get":          {method: "GET", path: objectsPath, body: swap("^hubbub", "HUBBUB")},
 		"media/one-method":   {method: "DELETE", path: objectsPath, to: 204},
 		"media/signed":       {path: objectsPath, from: 403, to: 200},
-		"jobs/url":           {path: "/v1/diarize", from: 400, body: swap("field", "name")},
-		"jobs/created":       {path: "/v1/diarize", from: 200, to: 201},
-		"jobs/transcription": {path: "/v1/diarize", body: swap(`"transcription"`, `"words"`)},
-		"jobs/failed":        {path: "/v1/jobs/[^/]+", body: swap(`"error"`, `"reason"`)},
+		"jobs/url":           {path: diarizePath, from: 400, body: swap("field", "name")},
+		"jobs/created":       {path: diarizePath, from: 200, to: 201},
+		"jobs/transcription": {path: diarizePath, body: swap(`"transcription"`, `"words"`)},
+		"jobs/failed":        {path: jobPath, body: swap(`"error"`, `"reason"`)},
 		"media/list":         {path: "/v1/media", body: swap(`"size":10`, `"size":11`)},
 		"media/names":        {path: "/v1/media/(in|out)put", request: cleanNames},
 		"media/replace": {method: "PUT", path: objectsPath, request: func(r *http.Request) {
@@ -358,6 +360,7 @@ func wrongResponses(server string) map[string]twist {
 		"rate/headers":      {path: livePath, header: [2]string{"X-RateLimit-Remaining", "many"}},
 		"rate/limit":        {path: "/v1/test", header: [2]string{"X-RateLimit-Limit", "60"}},
 
+		"live/enrolled":                    {path: statusPath, body: swap(`"label":"conform"`, `"label":"conform","voiceprint":"x"`)},
 		"media/put status":                 {method: "PUT", to: 204, body: always("")},
 		"media/headers":                    {path: objectsPath, header: [2]string{"X-Content-Type-Options", ""}},
 		"media/headers shown in a browser": {path: objectsPath, header: [2]string{"Content-Disposition", "inline"}},
@@ -382,6 +385,23 @@ func wrongResponses(server string) map[string]twist {
 		"resume/resumable":                 {path: statusPath, body: swap(`,"resumable":true`, "")},
 		"resume/unknown":                   {path: livePath, body: swap(`"url"`, `"resumed":true,"url"`)},
 		"resume/foreign":                   {},
+		"jobs/fields":                      {path: diarizePath, from: 400, body: swap(`"field":"max`, `"field":"min`)},
+		"jobs/fields of identify":          {path: "/v1/identify", from: 400, body: swap(`"field":"voiceprints"`, `"field":"body"`)},
+		"jobs/webhook":                     {path: diarizePath, request: without("webhook")},
+		"jobs/succeeded":                   {path: jobPath, body: swap(`"start"`, `"begin"`)},
+		"jobs/succeeded never":             {path: jobPath, body: swap(`"succeeded"`, `"failed"`)},
+		"jobs/exclusive":                   {path: diarizePath, request: without("exclusive")},
+		"jobs/confidence":                  {path: diarizePath, request: without("turnLevelConfidence")},
+		"jobs/confidence of frames":        {path: jobPath, body: swap(`"resolution":0.02`, `"resolution":20`)},
+		"jobs/cancel":                      {method: "DELETE", path: jobPath, from: 409, to: 200},
+		"jobs/cancel nothing":              {path: jobPath, body: swap(`"canceled"`, `"succeeded"`)},
+		"jobs/list":                        {path: "/v2/jobs", body: swap(`"nextCursor":"[^"]+"`, `"nextCursor":null`)},
+		"jobs/list again":                  {path: "/v2/jobs", request: func(r *http.Request) { r.URL.RawQuery = "limit=1" }},
+		"jobs/unknown":                     {path: jobPath, from: 404, to: 400},
+		"jobs/foreign":                     {},
+		"jobs/voiceprint":                  {path: jobPath, body: swap(`"voiceprint":"[^"]+"`, `"voiceprint":""`)},
+		"jobs/one-person":                  {path: jobPath, body: swap(`"failed"`, `"succeeded"`)},
+		"jobs/identify":                    {path: jobPath, body: swap(`"match":"[^"]+"`, `"match":null`)},
 		"stream/ping":                      {path: streamPath, frames: swap("hubbub conform", "HUBBUB CONFORM")},
 		"stream/keep-alive":                {path: streamPath, frames: func(s string) string { return strings.ReplaceAll(s, "\x89", "\x8a") }}, // pongs instead of pings
 	}

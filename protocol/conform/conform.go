@@ -6,8 +6,8 @@
 // service through a prober, which keeps what several rules share: a conversation
 // is sent once, and a dozen rules examine its events. The first thing that is not
 // as expected ends the function by a panic, which try recovers, as in tests of Go.
-// What is sent is bounded: some two hundred small requests and about twenty short
-// streams, never more than four at once.
+// What is sent is bounded: some three hundred small requests, a few jobs and about
+// twenty short streams, never more than four at once.
 package conform
 
 import (

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -214,8 +215,8 @@ func (p *prober) expectError(status int, all ...request) string {
 	return fmt.Sprint(status)
 }
 
-// expectInvalid requires a 400 with the fields that are invalid.
-func (r *response) expectInvalid() {
+// expectInvalid requires a 400 with the fields that are invalid, these among them.
+func (r *response) expectInvalid(names ...string) {
 	r.expect(http.StatusBadRequest)
 	fields := r.object()
 	r.text("message")
@@ -229,6 +230,10 @@ func (r *response) expectInvalid() {
 		if !isText || field == "" || !hasMessage || message == "" {
 			differs(`%s: an entry of "errors" has no field and message`, r)
 		}
+		names = slices.DeleteFunc(names, func(name string) bool { return name == field })
+	}
+	if len(names) > 0 {
+		differs("%s, without the field %s", r, names[0])
 	}
 }
 

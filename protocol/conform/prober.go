@@ -37,6 +37,9 @@ type prober struct {
 	mute         func() *exchange   // a client that does not answer pings
 	watched      func() *watched    // a stream and its watcher
 	resumed      func() *resumed    // a stream that resumes the conversation
+	diarized     func() *response   // the ends of jobs: on the speech,
+	voiceprinted func() *response   // on one turn of it,
+	identified   func() *response   // and on the speech with the voiceprint of that turn
 }
 
 func newProber(ctx context.Context, o Options) *prober {
@@ -53,6 +56,9 @@ func newProber(ctx context.Context, o Options) *prober {
 	p.mute = sync.OnceValue(p.ignorePings)
 	p.watched = sync.OnceValue(p.watchSpeech)
 	p.resumed = sync.OnceValue(p.resumeSpeech)
+	p.diarized = sync.OnceValue(p.diarizeSpeech)
+	p.voiceprinted = sync.OnceValue(p.makeVoiceprint)
+	p.identified = sync.OnceValue(p.identifySpeech)
 	return p
 }
 
@@ -74,6 +80,9 @@ func conversation(p *prober) { p.conversation() }
 func silence(p *prober)      { p.silence() }
 func oldToken(p *prober)     { p.oldToken() }
 func mute(p *prober)         { p.mute() }
+func diarized(p *prober)     { p.diarized() }
+func voiceprinted(p *prober) { p.voiceprinted() }
+func identified(p *prober)   { p.identified() }
 
 // exchange is a stream from its opening to its end, as one side saw it.
 type exchange struct {

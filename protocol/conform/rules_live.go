@@ -111,6 +111,13 @@ var liveRules = []Rule{
 			`{"voiceprints":[{"label":"speaker_9","voiceprint":"x"}]}`, `{"voiceprints":[{"label":"Sam","voiceprint":"no voiceprint"}]}`,
 			`{"matching":7}`, `{"matching":{"threshold":101}}`, `{"matching":{"exclusive":"yes"}}`)
 	}},
+	{Name: "live/enrolled", Expected: "input returns the labels of voiceprints, without the voiceprints", Section: "Recognise people", Chosen: true, needs: voiceprinted, check: func(p *prober) string {
+		const want = `{"voiceprints":[{"label":"` + voiceprintLabel + `"}]}`
+		if input := p.inputOf("{" + p.enrolment() + "}"); !sameJSON(input, want) {
+			differs("input is %s", protocol.Clean(input, 200))
+		}
+		return "the labels alone"
+	}},
 	{Name: "live/unknown", Expected: "an unknown id gets 404, an ApiError", Section: "Get a stream", Chosen: true, check: func(p *prober) string {
 		return p.expectError(http.StatusNotFound, get("/v1/live/"+unknownID), get("/v1/live/no-uuid"))
 	}},

@@ -35,7 +35,7 @@ var mediaRules = []Rule{
 			differs("with 255 characters: %s", r)
 		}
 		r = p.do(media("output", name(protocol.MaxMediaURL+1)))
-		if err := try(r.expectInvalid); err != nil {
+		if err := try(func() { r.expectInvalid() }); err != nil {
 			differs("with 256 characters: %v", err)
 		}
 		return "255 accepted, 256 refused"
