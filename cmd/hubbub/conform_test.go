@@ -360,6 +360,7 @@ func wrongResponses(server string) map[string]twist {
 		"rate/headers":      {path: livePath, header: [2]string{"X-RateLimit-Remaining", "many"}},
 		"rate/limit":        {path: "/v1/test", header: [2]string{"X-RateLimit-Limit", "60"}},
 
+		"keys/needed-beside":               {path: jobPath, from: 401, to: 200},
 		"live/enrolled":                    {path: statusPath, body: swap(`"label":"conform"`, `"label":"conform","voiceprint":"x"`)},
 		"media/put status":                 {method: "PUT", to: 204, body: always("")},
 		"media/headers":                    {path: objectsPath, header: [2]string{"X-Content-Type-Options", ""}},

@@ -28,14 +28,16 @@ var testRules = []Rule{
 
 var keyRules = []Rule{
 	{Name: "keys/needed", Expected: "no operation succeeds without an API key", Section: "Authentication", check: func(p *prober) string {
-		for _, a := range p.operations() {
-			a.auth = "-"
-			r := p.do(a)
-			if r.status < 400 {
-				differs("without a key, %s", r)
-			}
-		}
+		p.refused(p.operations())
 		return "all five refuse"
+	}},
+	{Name: "keys/needed-beside", Expected: "watching, the list of media, and jobs do not succeed without an API key either", Section: "Authentication", Chosen: true, check: func(p *prober) string {
+		all := []request{get("/v1/live/" + unknownID + "/events"), get("/v1/media"), get("/v1/jobs/" + unknownID), get("/v2/jobs")}
+		for _, path := range []string{"/v1/diarize", "/v1/voiceprint", "/v1/identify"} {
+			all = append(all, post(path, locationBody("media://"+p.prefix+"/nothing")))
+		}
+		p.refused(all)
+		return "all seven refuse"
 	}},
 	{Name: "keys/missing", Expected: "without a key every operation returns 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: func(p *prober) string { return p.unauthorized("-") }},
 	{Name: "keys/malformed", Expected: "a credential other than Bearer gets 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: func(p *prober) string {
@@ -79,6 +81,17 @@ func (p *prober) operations() []request {
 		{method: "GET", path: "/v1/live/" + unknownID},
 		{method: "POST", path: "/v1/media/input", body: media},
 		{method: "POST", path: "/v1/media/output", body: media},
+	}
+}
+
+// refused requires that requests without a key do not succeed.
+func (p *prober) refused(all []request) {
+	for _, a := range all {
+		a.auth = "-"
+		r := p.do(a)
+		if r.status < 400 {
+			differs("without a key, %s", r)
+		}
 	}
 }
 
