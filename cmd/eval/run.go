@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -72,13 +70,13 @@ func fold(name string, events []engine.Event) ([]evaluation.Turn, error) {
 }
 
 // runProgram runs the whole program over a recording (decoder, client, TLS,
-// built-in server and engine) and reads the turns that it prints. CPU time is that
+// built-in server and engine) and reads the RTTM that it prints. CPU time is that
 // of the process, its start included. The lag of events cannot be measured from
 // outside at this pace.
 func (ev *evaluator) runProgram(ctx context.Context, r recording, seconds float64, latency time.Duration) (outcome, []evaluation.Turn, error) {
 	o := outcome{name: r.name, seconds: seconds}
 	// No timeout: a recording may be hours long, and an interrupt ends it.
-	cmd := exec.CommandContext(ctx, ev.program, "live", "--input", r.audio, "--pace", "fast", "--output", "json",
+	cmd := exec.CommandContext(ctx, ev.program, "live", "--input", r.audio, "--pace", "fast", "--output", "rttm",
 		"--latency", latency.String(), "--max-speakers", strconv.Itoa(ev.maxSpeakers))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -93,26 +91,9 @@ func (ev *evaluator) runProgram(ctx context.Context, r recording, seconds float6
 		return o, nil, hint.Add(err, "build it first: make build, then --program bin/hubbub")
 	}
 	o.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	turns, err := readTurns(r.name, &stdout)
-	return o, turns, err
-}
-
-// readTurns reads the output of `hubbub live --output json`: one turn per line.
-func readTurns(name string, stdout *bytes.Buffer) ([]evaluation.Turn, error) {
-	var turns []evaluation.Turn
-	lines := bufio.NewScanner(stdout)
-	for lines.Scan() {
-		var t struct {
-			Speaker    string
-			Start, End float64
-		}
-		if err := json.Unmarshal(lines.Bytes(), &t); err != nil {
-			return nil, fmt.Errorf("the program printed %q, which is not a turn: %w", lines.Text(), err)
-		}
-		if t.Speaker == "" || !(t.End > t.Start) {
-			return nil, fmt.Errorf("the program printed %q, which is not a turn", lines.Text())
-		}
-		turns = append(turns, evaluation.Turn{File: name, Speaker: t.Speaker, Start: t.Start, End: t.End})
+	turns, err := readTurns(&stdout)
+	for i := range turns {
+		turns[i].File = r.name // the program uses the name of the audio
 	}
-	return turns, lines.Err()
+	return o, turns, err
 }

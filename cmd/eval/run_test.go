@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -64,17 +63,5 @@ func TestAProgramThatFails(t *testing.T) {
 	_, err = eval(t, "--dir", dir, "--program", "false")
 	if err == nil || !strings.Contains(err.Error(), "exit code 1") {
 		t.Errorf("a program that fails: %v", err)
-	}
-}
-
-func TestTurnsOfTheProgramAreChecked(t *testing.T) {
-	good := `{"speaker":"SPEAKER_00","start":1.24,"end":3.863}` + "\n"
-	if turns, err := readTurns("x", bytes.NewBufferString(good+good)); err != nil || len(turns) != 2 || turns[0].End != 3.863 {
-		t.Errorf("%v, %v", turns, err)
-	}
-	for _, bad := range []string{"x\n", "{}\n", `{"speaker":"A","start":2,"end":2}` + "\n"} {
-		if _, err := readTurns("x", bytes.NewBufferString(bad)); err == nil {
-			t.Errorf("%q was read as turns", bad)
-		}
 	}
 }

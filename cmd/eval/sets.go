@@ -92,7 +92,7 @@ func singleRecording(ref, audio, uem string) (set, error) {
 // ignored.
 func readRecording(audio, ref, uem string) (recording, error) {
 	r := recording{name: strings.TrimSuffix(filepath.Base(audio), filepath.Ext(audio)), audio: audio}
-	turns, err := readRTTM(ref)
+	turns, err := readFile(ref, readTurns)
 	if err != nil {
 		return r, err
 	}
@@ -135,8 +135,9 @@ func readRecording(audio, ref, uem string) (recording, error) {
 	return r, nil
 }
 
-func readRTTM(path string) ([]evaluation.Turn, error) {
-	turns, err := readFile(path, protocol.ReadRTTM)
+// readTurns reads RTTM.
+func readTurns(r io.Reader) ([]evaluation.Turn, error) {
+	turns, err := protocol.ReadRTTM(r)
 	list := make([]evaluation.Turn, len(turns))
 	for i, t := range turns {
 		list[i] = evaluation.Turn{File: t.File, Speaker: t.Speaker, Start: t.Start, End: t.End}

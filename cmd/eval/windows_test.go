@@ -11,7 +11,7 @@ import (
 // TestEmbeddingsOfPeople: segments of one person in the demo are more similar than
 // those of two.
 func TestEmbeddingsOfPeople(t *testing.T) {
-	turns, err := readRTTM("../../capture/demo/demo.rttm")
+	turns, err := readFile("../../capture/demo/demo.rttm", readTurns)
 	if err != nil {
 		t.Fatal(err)
 	}
