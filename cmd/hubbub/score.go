@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -85,41 +86,38 @@ func openFile(path, expected string) (*os.File, error) {
 	return f, nil
 }
 
-// readTurns reads an RTTM file.
-func readTurns(path string) ([]evaluation.Turn, error) {
-	f, err := openFile(path, "Give two RTTM files: the reference, then the hypothesis.")
+// readFile reads a file in a format; the hints say which file is expected, and what a line looks like.
+func readFile[T any](path, expected, line string, read func(io.Reader) ([]T, error)) ([]T, error) {
+	f, err := openFile(path, expected)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	turns, err := protocol.ReadRTTM(f)
+	list, err := read(f)
 	if err != nil {
-		return nil, hint.Add(fmt.Errorf("%s: %w", path, err), "An RTTM line reads: SPEAKER FILE 1 START LENGTH <NA> <NA> LABEL <NA> <NA>")
+		return nil, hint.Add(fmt.Errorf("%s: %w", path, err), line)
 	}
-	out := make([]evaluation.Turn, len(turns))
-	for i, t := range turns {
-		out[i] = evaluation.Turn{File: t.File, Speaker: t.Speaker, Start: t.Start, End: t.End}
+	return list, nil
+}
+
+// readTurns reads an RTTM file.
+func readTurns(path string) (out []evaluation.Turn, err error) {
+	turns, err := readFile(path, "Give two RTTM files: the reference, then the hypothesis.",
+		"An RTTM line reads: SPEAKER FILE 1 START LENGTH <NA> <NA> LABEL <NA> <NA>", protocol.ReadRTTM)
+	for _, t := range turns {
+		out = append(out, evaluation.Turn{File: t.File, Speaker: t.Speaker, Start: t.Start, End: t.End})
 	}
-	return out, nil
+	return out, err
 }
 
 // readRegions reads a UEM file; without a path there are no regions.
-func readRegions(path string) ([]evaluation.Region, error) {
+func readRegions(path string) (out []evaluation.Region, err error) {
 	if path == "" {
 		return nil, nil
 	}
-	f, err := openFile(path, "Give a UEM file after --uem, or leave it out.")
-	if err != nil {
-		return nil, err
+	regions, err := readFile(path, "Give a UEM file after --uem, or leave it out.", "A UEM line reads: FILE 1 START END", protocol.ReadUEM)
+	for _, r := range regions {
+		out = append(out, evaluation.Region(r))
 	}
-	defer f.Close()
-	regions, err := protocol.ReadUEM(f)
-	if err != nil {
-		return nil, hint.Add(fmt.Errorf("%s: %w", path, err), "A UEM line reads: FILE 1 START END")
-	}
-	out := make([]evaluation.Region, len(regions))
-	for i, r := range regions {
-		out[i] = evaluation.Region{File: r.File, Start: r.Start, End: r.End}
-	}
-	return out, nil
+	return out, err
 }
