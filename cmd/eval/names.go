@@ -59,23 +59,21 @@ func (r recognised) add(o recognised) recognised {
 	return r
 }
 
-// meetingNames is one meeting, named by the engine with each threshold, and named
-// perfectly: every label after the person with most of its speech.
-type meetingNames struct {
-	engine  []recognised
-	perfect recognised
-}
-
 // enrolledSizes are the numbers of enrolled people.
 var enrolledSizes = []string{"2", "8", "50"}
 
 // measureNames measures, for each number of enrolled people, the names with each
-// threshold and perfect names: in each folder of meetings, and in all folders together
-// where there are several.
+// threshold and perfect names, of every label after the person with most of its speech: in
+// each folder of meetings, and in all folders together where there are several.
 func (ev *evaluator) measureNames(ctx context.Context, e *enrolment) (rows []namesRow, err error) {
+	var labels []string // of the thresholds
+	for _, threshold := range ev.thresholds {
+		labels = append(labels, fmt.Sprintf("%g %%", threshold))
+	}
+	labels = append(labels, "perfect")
 	without := make([]share, len(e.meetings))
 	for round, size := range enrolledSizes {
-		results := make([]meetingNames, len(e.meetings))
+		results := make([][]recognised, len(e.meetings)) // in the order of the labels
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(ev.jobs)
 		for i := range e.meetings {
@@ -94,14 +92,11 @@ func (ev *evaluator) measureNames(ctx context.Context, e *enrolment) (rows []nam
 			return nil, err
 		}
 		add := func(folder string, belongs func(set int) bool) {
-			for t := range len(ev.thresholds) + 1 {
-				row := namesRow{folder, size, "perfect", map[string]recognised{}}
-				if t < len(ev.thresholds) {
-					row.Threshold = fmt.Sprintf("%g %%", ev.thresholds[t])
-				}
+			for t, label := range labels {
+				row := namesRow{folder, size, label, map[string]recognised{}}
 				for i, w := range e.meetings {
 					if belongs(w.set) {
-						row.Each[w.rec.name] = row.Each[w.rec.name].add(results[i].of(t))
+						row.Each[w.rec.name] = row.Each[w.rec.name].add(results[i][t])
 					}
 				}
 				rows = append(rows, row)
@@ -115,14 +110,6 @@ func (ev *evaluator) measureNames(ctx context.Context, e *enrolment) (rows []nam
 		}
 	}
 	return rows, nil
-}
-
-// of are the names with threshold number t, or after the last one the perfect names.
-func (n *meetingNames) of(t int) recognised {
-	if t < len(n.engine) {
-		return n.engine[t]
-	}
-	return n.perfect
 }
 
 func (ev *evaluator) scoreWithoutNames(w *windows) (share, error) {
@@ -141,19 +128,21 @@ func (ev *evaluator) score(w *windows, hyp []evaluation.Turn) (share, error) {
 	return errorShare(report.Files[0].Result), nil
 }
 
-// recognise runs one meeting with the enrolled people, once for each threshold.
-func (ev *evaluator) recognise(ctx context.Context, w *windows, people []voiceprint.Person, without share) (r meetingNames, err error) {
+// recognise runs one meeting with the enrolled people, once for each threshold. The last result is
+// that of perfect names.
+func (ev *evaluator) recognise(ctx context.Context, w *windows, people []voiceprint.Person, without share) (all []recognised, err error) {
+	var perfect recognised
 	for _, threshold := range ev.thresholds {
 		if ctx.Err() != nil {
-			return r, ctx.Err()
+			return nil, ctx.Err()
 		}
-		named, perfect, err := ev.recogniseAt(w, people, threshold, without)
-		if err != nil {
-			return r, err
+		var named recognised
+		if named, perfect, err = ev.recogniseAt(w, people, threshold, without); err != nil {
+			return nil, err
 		}
-		r.engine, r.perfect = append(r.engine, named), perfect
+		all = append(all, named)
 	}
-	return r, nil
+	return append(all, perfect), nil
 }
 
 // recogniseAt is one meeting with the names of the engine, and with perfect names.
