@@ -115,12 +115,14 @@ func TestMessagesMakeRoomForTheKeys(t *testing.T) {
 	press(m, "+")
 	screenHasNot(t, m, "the disk is full")
 	m.Update(Msg{Kind: MsgError, Text: "the disk is full"})
-	m.Update(Msg{Kind: MsgNotice, Text: "another microphone"}) // both can be read
-	screenHas(t, m, "the disk is full")
-	s.Position += 4
-	m.later(s)
-	screenHas(t, m, "another microphone")
-	s.Position += 9
+	m.Update(Msg{Kind: MsgNotice, Text: "audio is missing"}) // all can be read
+	m.Update(Msg{Kind: MsgNotice, Text: "another microphone"})
+	for _, text := range []string{"the disk is full", "audio is missing", "another microphone"} {
+		screenHas(t, m, text)
+		s.Position += 4
+		m.later(s)
+	}
+	s.Position += 5
 	m.later(s)
 	screenHasNot(t, m, "another microphone")
 	screenHasNot(t, m, "the disk is full")

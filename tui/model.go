@@ -32,6 +32,7 @@ const (
 	noticeTime   = 8 * time.Second         // a warning, an error or a result is shown
 	confirmTime  = 3 * time.Second         // the answer to a key is shown
 	peakHold     = 1500 * time.Millisecond // the meter shows a peak
+	maxWaiting   = 3                       // messages that wait to be shown, the newest
 )
 
 type (
@@ -63,7 +64,7 @@ type model struct {
 	notice      string        // the newest message, for noticeFor
 	noticeStyle canvas.Style
 	noticeAt    time.Time
-	waiting     Msg     // shown after the notice, which stays for confirmTime at least; without Text = none
+	waiting     []Msg   // shown one after the other, each for confirmTime at least
 	peak        float32 // of the meter, for peakHold
 	peakAt      time.Time
 
@@ -141,7 +142,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, tea.Batch(m.tick(), m.correctVoices(), m.listAgain())
 	case Msg:
 		if msg.Kind != MsgWake && msg.Text != "" {
-			m.waiting = msg
+			m.waiting = append(m.waiting[max(0, len(m.waiting)-maxWaiting+1):], msg)
 		}
 		m.refresh()
 		return m, m.awaitMessage
@@ -182,9 +183,10 @@ func (m *model) refresh() {
 	if now.Sub(m.noticeAt) > m.noticeFor() {
 		m.notice = ""
 	}
-	if w := m.waiting; w.Text != "" && (m.notice == "" || now.Sub(m.noticeAt) > confirmTime) {
+	if len(m.waiting) > 0 && (m.notice == "" || now.Sub(m.noticeAt) > confirmTime) {
+		w := m.waiting[0]
+		m.waiting = m.waiting[1:]
 		m.notify(w.Text, map[bool]canvas.Style{true: canvas.Bad, false: canvas.Warn}[w.Kind == MsgError])
-		m.waiting = Msg{}
 	}
 	if peak := s.Level.Peak; peak >= m.peak || now.Sub(m.peakAt) > peakHold {
 		m.peak, m.peakAt = peak, now
