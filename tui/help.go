@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 
 	"hubbub/tui/canvas"
@@ -130,7 +131,12 @@ func (m *model) drawHelpBox(c *canvas.Canvas, shown []binding, k helpBox) {
 	if m.screen() == wireScreen {
 		c.TextRight(x+k.w-2, y, " "+m.keyOf("help")+" explains the figures ", canvas.Dim)
 	}
-	if text := m.streamText(); canvas.Width(text)+4 <= k.w {
+	page, stream := m.addresses()
+	if page != "" && stream != "" && canvas.Width(page)+10 <= k.w && m.screen() != wireScreen {
+		c.TextRight(x+k.w-2, y, page, canvas.Dim)
+		page = ""
+	}
+	if text := cmp.Or(page, stream); canvas.Width(text)+4 <= k.w {
 		c.Text(x+2, y+k.h-1, k.w-4, text, canvas.Dim)
 	}
 	c.Fitted(x+2, y+k.h-2, k.w-4, m.voicesText(), (k.w-4)/2, canvas.Dim)
@@ -149,16 +155,16 @@ func (m *model) drawHelpBox(c *canvas.Canvas, shown []binding, k helpBox) {
 	}
 }
 
-// streamText is the address of the page, or else the id with which others can watch
-// the stream.
-func (m *model) streamText() string {
-	switch {
-	case m.state.Page != "":
-		return " page " + m.state.Page + " "
-	case m.state.Stream == "":
-		return ""
+// addresses are the address of the page, and the id with which others can watch the stream;
+// "" = none.
+func (m *model) addresses() (page, stream string) {
+	if m.state.Page != "" {
+		page = " page " + m.state.Page + " "
 	}
-	return " stream " + display.TerminalSafe(m.state.Stream) + " "
+	if m.state.Stream != "" {
+		stream = " stream " + display.TerminalSafe(m.state.Stream) + " "
+	}
+	return page, stream
 }
 
 // helpColumns is how many columns of keys fit on a page.
@@ -178,7 +184,8 @@ func (m *model) drawHelpPage(c *canvas.Canvas, shown []binding, pages int) {
 		title = fmt.Sprintf("keys %d of %d, %s next, %s closes", m.help, pages, m.keyOf("help"), m.keyOf("back"))
 	}
 	used := c.Text(1, 0, m.w-2, title, canvas.Dim)
-	if text := m.streamText(); used+canvas.Width(text)+3 <= m.w {
+	page, stream := m.addresses()
+	if text := cmp.Or(page, stream); used+canvas.Width(text)+3 <= m.w {
 		c.TextRight(m.w-1, 0, text, canvas.Dim)
 	}
 	rows, columns := m.helpRows(), m.helpColumns(shown)

@@ -291,6 +291,19 @@ func TestHelpAfterAResize(t *testing.T) {
 	screenHasNot(t, m, "name a speaker")
 }
 
+// TestHelpHasAddresses: the help shows the page and the stream that others can watch.
+func TestHelpHasAddresses(t *testing.T) {
+	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
+	s.Stream = tuitest.Stream
+	m := testModel(s, 100, 34)
+	press(m, "?")
+	screenHas(t, m, "stream "+tuitest.Stream)
+	s.Page = "http://127.0.0.1:8800/qpze23lqnrhb4ubeqxz5tq26yh"
+	m.later(s)
+	screenHas(t, m, "stream "+tuitest.Stream)
+	screenHas(t, m, "page "+s.Page)
+}
+
 // TestInterruptWhileTyping: ctrl+c always interrupts, and ctrl+z suspends.
 func TestInterruptWhileTyping(t *testing.T) {
 	for _, begin := range []string{"b", ":", "r", "m"} {
