@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -210,7 +212,23 @@ func noArgs(cmd *cobra.Command, args []string) error {
 
 // noArgument is the error of an argument that the command does not take.
 func noArgument(cmd *cobra.Command, arg string) error {
-	return usage.Error(fmt.Sprintf("%s takes no argument %q", cmd.CommandPath(), arg), seeFlags(cmd))
+	fix := seeFlags(cmd)
+	if cmd.Name() == "live" {
+		fix = cmp.Or(fileFix(arg), fix)
+	}
+	return usage.Error(fmt.Sprintf("%s takes no argument %q", cmd.CommandPath(), arg), fix)
+}
+
+// fileFix is the hint of a file or a recording that is given without the flag or the command that
+// takes it; "" = it is neither.
+func fileFix(arg string) string {
+	switch st, err := os.Stat(arg); {
+	case err != nil:
+		return ""
+	case st.IsDir():
+		return "A recording is shown with 'hubbub replay " + arg + "'."
+	}
+	return "A file is read with 'hubbub --input " + arg + "'."
 }
 
 // exactArgs requires one argument for each name. An empty one, as of an unset variable of a shell,

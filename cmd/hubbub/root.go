@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -121,7 +122,9 @@ func flagError(cmd *cobra.Command, err error) error {
 // suggestions.
 func oneLine(err error) error {
 	first, rest, _ := strings.Cut(err.Error(), "\n")
-	fix := "Run 'hubbub --help' for the commands."
+	quoted, _ := strconv.QuotedPrefix(strings.TrimPrefix(first, "unknown command "))
+	arg, _ := strconv.Unquote(quoted)
+	fix := cmp.Or(fileFix(arg), "Run 'hubbub --help' for the commands.")
 	if words := strings.Fields(rest); len(words) > 0 {
 		// cobra writes: "Did you mean this?", then one suggestion per line.
 		if i := strings.Index(rest, "?"); i >= 0 {
