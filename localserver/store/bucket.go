@@ -20,6 +20,53 @@ type bucket struct {
 	prefix string           // of the subjects of its keys
 }
 
+// bucketConfig says what a bucket holds, and for how long.
+type bucketConfig struct {
+	to       *bucket
+	name     string
+	storage  jetstream.StorageType
+	ttl      time.Duration // of a value from its last write; 0 = it does not expire
+	maxValue int32         // bytes
+}
+
+// buckets are the buckets of every store.
+func (s *Store) buckets(storage jetstream.StorageType) []bucketConfig {
+	return []bucketConfig{
+		{&s.streams, "sessions", storage, streamTTL, 1 << 20},
+		{&s.media.names, "media", storage, mediaAge, 16 << 10},
+		{&s.jobs, "jobs", storage, jobAge, maxJob},
+		{&s.secrets, "secrets", storage, 0, 1 << 10},
+	}
+}
+
+// sharedBuckets are those that the nodes of a cluster have in addition. Counters and
+// leases are in memory, so that a request and the renewal of a lease cost no disk write.
+func (s *Store) sharedBuckets(storage jetstream.StorageType) []bucketConfig {
+	return []bucketConfig{
+		{&s.counters, "counters", jetstream.MemoryStorage, counterTTL, useBytes * MaxCounted},
+		{&s.leases, "leases", jetstream.MemoryStorage, leaseTTL, 1 << 10},
+		{&s.quotas, "places", storage, streamTTL, 1 << 20},
+		{&s.keys, "keys", storage, 0, 16 << 10},
+	}
+}
+
+// setUpBucket creates a bucket, or finds it. With replicas, reads go to their leader:
+// another replica may be behind, and then a record that was just acknowledged would not be
+// found. CreateOrUpdateKeyValue always allows direct reads.
+func (s *Store) setUpBucket(ctx context.Context, c bucketConfig) (err error) {
+	c.to.prefix = "$KV." + c.name + "."
+	c.to.stream, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: "KV_" + c.name, Subjects: []string{c.to.prefix + ">"},
+		Storage: c.storage, Replicas: s.replicas, MaxAge: c.ttl,
+		MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: -1, MaxConsumers: -1, MaxMsgSize: c.maxValue,
+		Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true, AllowDirect: s.replicas == 1,
+	})
+	if err == nil {
+		c.to.kv, err = s.js.KeyValue(ctx, c.name)
+	}
+	return err
+}
+
 func checkKey(key string) error {
 	_, err := subject(strings.Split(key, ".")...)
 	return err

@@ -109,21 +109,3 @@ func (s *Store) openCluster(ctx context.Context, o Options) error {
 		}
 	}
 }
-
-// newBucket creates a key-value bucket, or finds it. With replicas, reads go to
-// their leader: another replica may be behind, and then a record that was just
-// acknowledged would not be found. CreateOrUpdateKeyValue always allows direct reads.
-func (s *Store) newBucket(ctx context.Context, c jetstream.KeyValueConfig) (b bucket, err error) {
-	b.prefix = "$KV." + c.Bucket + "."
-	b.stream, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: "KV_" + c.Bucket, Subjects: []string{b.prefix + ">"},
-		Storage: c.Storage, Replicas: s.replicas, MaxAge: c.TTL,
-		MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: -1, MaxConsumers: -1, MaxMsgSize: c.MaxValueSize,
-		Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true, AllowDirect: s.replicas == 1,
-	})
-	if err != nil {
-		return b, err
-	}
-	b.kv, err = s.js.KeyValue(ctx, c.Bucket)
-	return b, err
-}

@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
@@ -25,22 +23,6 @@ type Count struct {
 	Used  int // uses within the window, including these
 	// Reset is when the oldest of them leaves the window.
 	Reset time.Time
-}
-
-// setUpCounters creates the buckets of counters and secrets, or finds them.
-// Counters are always in memory, so that a request costs no disk write.
-func (s *Store) setUpCounters(ctx context.Context, storage jetstream.StorageType) error {
-	var err error
-	s.counters, err = s.newBucket(ctx, jetstream.KeyValueConfig{
-		Bucket: "counters", Storage: jetstream.MemoryStorage, TTL: counterTTL, MaxValueSize: useBytes * MaxCounted,
-	})
-	if err != nil {
-		return err
-	}
-	s.secrets, err = s.newBucket(ctx, jetstream.KeyValueConfig{
-		Bucket: "secrets", Storage: storage, MaxValueSize: 1 << 10,
-	})
-	return err
 }
 
 // use is one use: its time in milliseconds, and the call that counted it.

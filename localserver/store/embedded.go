@@ -77,22 +77,10 @@ func (s *Store) restartAfterFailure() {
 			continue
 		}
 		s.log.Error("the store is started again after a failed write", "error", err)
-		if err := s.restart(); err != nil && s.ctx.Err() == nil {
+		if err := s.embedded.Restart(); err != nil {
 			s.log.Error("the store could not be started again", "error", err)
 		}
 	}
-}
-
-func (s *Store) restart() error {
-	if err := s.embedded.Restart(); err != nil {
-		return err
-	}
-	// What was in memory is lost and set up again. The handles of s stay valid, so the
-	// new ones are discarded.
-	again := &Store{embedded: s.embedded, js: s.js, replicas: s.replicas}
-	ctx, cancel := context.WithTimeout(s.ctx, startTimeout)
-	defer cancel()
-	return retry(ctx, func(ctx context.Context) error { return again.setUp(ctx, jetstream.FileStorage) })
 }
 
 var errNotInFolder = errors.New("the store is not in a data folder")

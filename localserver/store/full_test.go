@@ -237,7 +237,4 @@ func TestStoreRecoversFromAFullDisk(t *testing.T) {
 			t.Errorf("%s: %d messages, %v", id, len(kept), err)
 		}
 	}
-	if _, err := s.Take(ctx, "counter", time.Now(), 1, 10, time.Minute); err != nil {
-		t.Errorf("a counter: %v", err)
-	}
 }

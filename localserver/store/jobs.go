@@ -133,14 +133,8 @@ func (d *Delivery) Done(ctx context.Context) error { return d.store.RemoveEntry(
 // Return gives the delivery back; it is delivered again after a pause.
 func (d *Delivery) Return(pause time.Duration) error { return d.msg.NakWithDelay(pause) }
 
-// setUpJobs creates the bucket of records and the queues, or finds them.
-func (s *Store) setUpJobs(ctx context.Context, storage jetstream.StorageType) (err error) {
-	s.jobs, err = s.newBucket(ctx, jetstream.KeyValueConfig{
-		Bucket: "jobs", Storage: storage, TTL: jobAge, MaxValueSize: maxJob,
-	})
-	if err != nil {
-		return err
-	}
+// setUpQueues creates the queues, or finds them.
+func (s *Store) setUpQueues(ctx context.Context, storage jetstream.StorageType) (err error) {
 	s.queued, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		// Without an account: entries of earlier versions.
 		Name: jobStream, Subjects: []string{"hubbub.jobs.*", "hubbub.jobs.*.*"}, Storage: storage, Replicas: s.replicas,

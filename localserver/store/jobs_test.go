@@ -304,7 +304,7 @@ func TestQueueOfEarlierVersion(t *testing.T) {
 	if _, err := s.js.Publish(ctx, "hubbub.jobs.run", raw); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.setUpJobs(ctx, jetstream.MemoryStorage); err != nil {
+	if err := s.setUpQueues(ctx, jetstream.MemoryStorage); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.CreateJob(ctx, job("j2")); err != nil {

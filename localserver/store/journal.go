@@ -21,7 +21,7 @@ const eventTTL = 47 * time.Hour
 func (s *Store) setUpJournal(ctx context.Context, storage jetstream.StorageType) (err error) {
 	s.events, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: "EVENTS", Subjects: []string{"hubbub.events.*"}, Storage: storage, Replicas: s.replicas,
-		// With replicas, reads go to their leader: see newBucket.
+		// With replicas, reads go to their leader: see setUpBucket.
 		MaxAge: eventTTL, AllowDirect: s.replicas == 1,
 	})
 	return err

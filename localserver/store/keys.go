@@ -3,25 +3,17 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 // SharedKey is a key that one node has published for all, so that each of them can
 // verify API keys that were signed in the data folder of another one; or the record of a
-// revoked API key.
+// revoked API key. It is valid until it is withdrawn.
 type SharedKey struct {
 	Origin string `json:"origin"` // the data folder that it belongs to, or a name for those of no folder
 	ID     string `json:"id"`
 	Raw    []byte `json:"raw"`
-}
-
-// setUpKeys creates the bucket of keys, or finds it. Keys do not expire: a key
-// is valid until it is withdrawn.
-func (s *Store) setUpKeys(ctx context.Context, storage jetstream.StorageType) (err error) {
-	s.keys, err = s.newBucket(ctx, jetstream.KeyValueConfig{Bucket: "keys", Storage: storage, MaxValueSize: 16 << 10})
-	return err
 }
 
 func (k SharedKey) name() string { return k.Origin + "." + k.ID }
@@ -58,21 +50,12 @@ func (s *Store) PublishedKeys(ctx context.Context, seen uint64) (keys []SharedKe
 		if version = info.State.LastSeq + 1; version == seen {
 			return nil
 		}
-		names, err := s.keys.keys(ctx, ">")
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			key, _, err := load[SharedKey](ctx, s.keys, name)
-			if errors.Is(err, ErrNotFound) {
-				continue // withdrawn
-			}
-			if err != nil {
-				return err
-			}
+		return s.keys.each(ctx, []string{">"}, 0, func(entry jetstream.KeyValueEntry) error {
+			var key SharedKey
+			err := json.Unmarshal(entry.Value(), &key)
 			keys = append(keys, key)
-		}
-		return nil
+			return err
+		})
 	})
 	return keys, version, wrap("read keys", err)
 }

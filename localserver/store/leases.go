@@ -12,18 +12,9 @@ import (
 // as lost is decided by the nodes that monitor it.
 const leaseTTL = time.Hour
 
-// setUpLeases creates the bucket of leases, or finds it. They tell the nodes of a
-// cluster which of them are alive. They contain no times, because clocks differ: a live
-// node renews its lease again and again, and the others see the revision change. That is
-// every second or so, so they are in memory.
-func (s *Store) setUpLeases(ctx context.Context, _ jetstream.StorageType) (err error) {
-	s.leases, err = s.newBucket(ctx, jetstream.KeyValueConfig{
-		Bucket: "leases", Storage: jetstream.MemoryStorage, TTL: leaseTTL, MaxValueSize: 1 << 10,
-	})
-	return err
-}
-
-// Hold renews a node's lease.
+// Hold renews a node's lease. Leases tell the nodes of a cluster which of them are alive.
+// They contain no times, because clocks differ: a live node renews its lease again and
+// again, and the others see the revision change.
 func (s *Store) Hold(ctx context.Context, node string) error {
 	return wrap("hold lease", s.leases.Put(ctx, node, nil))
 }

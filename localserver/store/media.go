@@ -121,25 +121,17 @@ func chunkSubject(blob string, n int64) (string, error) {
 	return subject("hubbub", "media", blob, strconv.FormatInt(n, 10))
 }
 
-// setUpMedia creates the NATS stream of chunks and the bucket of names, or finds
-// them.
-func (s *Store) setUpMedia(ctx context.Context, storage jetstream.StorageType) error {
+// setUpMedia creates the NATS stream of chunks, or finds it.
+func (s *Store) setUpMedia(ctx context.Context, storage jetstream.StorageType) (err error) {
 	maxBytes := int64(-1)
 	if storage == jetstream.MemoryStorage {
 		maxBytes = mediaMemory
 	}
-	var err error
 	s.media.chunks, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: datafolder.MediaStream, Subjects: []string{"hubbub.media.*.*"}, Storage: storage, Replicas: s.replicas,
 		MaxAge: mediaAge, MaxBytes: maxBytes, AllowDirect: s.replicas == 1,
 		// A full store accepts nothing new rather than removing something.
 		Discard: jetstream.DiscardNew,
-	})
-	if err != nil {
-		return err
-	}
-	s.media.names, err = s.newBucket(ctx, jetstream.KeyValueConfig{
-		Bucket: "media", Storage: storage, TTL: mediaAge, MaxValueSize: 16 << 10,
 	})
 	return err
 }

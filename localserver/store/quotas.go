@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // MaxQuota is the largest stream quota of an account: as many streams as one
@@ -19,14 +17,6 @@ const quotaGrace = time.Minute
 // openStreams are the streams that use an account's quota over all nodes, and since
 // when.
 type openStreams map[string]time.Time
-
-// setUpQuotas creates the bucket of quotas, or finds it.
-func (s *Store) setUpQuotas(ctx context.Context, storage jetstream.StorageType) (err error) {
-	s.quotas, err = s.newBucket(ctx, jetstream.KeyValueConfig{
-		Bucket: "places", Storage: storage, TTL: streamTTL, MaxValueSize: 1 << 20,
-	})
-	return err
-}
 
 // ErrQuota is an account whose stream quota is used up.
 var ErrQuota = errors.New("the stream quota of the account is used up")

@@ -15,6 +15,17 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// shared gives a store the buckets that only nodes of a cluster have.
+func shared(t testing.TB, s *Store) *Store {
+	t.Helper()
+	for _, b := range s.sharedBuckets(jetstream.MemoryStorage) {
+		if err := s.setUpBucket(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
 // An attempt whose outcome is unknown is made again or withdrawn. Neither
 // wastes the token, and neither opens two streams.
 func TestAttemptWithUnknownOutcome(t *testing.T) {
@@ -98,11 +109,8 @@ func TestRetry(t *testing.T) {
 // No more streams of an account are open than its quota allows, whichever node
 // asks; streams that are over do not count.
 func TestQuotas(t *testing.T) {
-	s := open(t, "")
+	s := shared(t, open(t, ""))
 	ctx := context.Background()
-	if err := s.setUpQuotas(ctx, jetstream.MemoryStorage); err != nil {
-		t.Fatal(err)
-	}
 	for i := range 9 {
 		if err := s.Create(ctx, record(fmt.Sprint("s", i)), "secret"); err != nil {
 			t.Fatal(err)
@@ -161,11 +169,8 @@ func TestQuotas(t *testing.T) {
 
 // Keys are known to all until they are withdrawn.
 func TestSharedKeys(t *testing.T) {
-	s := open(t, "")
+	s := shared(t, open(t, ""))
 	ctx := context.Background()
-	if err := s.setUpKeys(ctx, jetstream.MemoryStorage); err != nil {
-		t.Fatal(err)
-	}
 	var seen uint64
 	check := func(want string) {
 		t.Helper()

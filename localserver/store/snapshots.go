@@ -36,7 +36,7 @@ func (s *Store) setUpSnapshots(ctx context.Context, storage jetstream.StorageTyp
 	s.snapshots, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: "VOICES", Subjects: []string{"hubbub.voices.*"}, Storage: storage, Replicas: s.replicas,
 		MaxMsgsPerSubject: 1, MaxBytes: maxBytes, MaxMsgSize: maxSnapshot,
-		// With replicas, reads go to their leader: see newBucket.
+		// With replicas, reads go to their leader: see setUpBucket.
 		MaxAge: snapshotTTL, AllowDirect: s.replicas == 1,
 	})
 	return err

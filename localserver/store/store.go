@@ -168,14 +168,17 @@ func (s *Store) Folder() string { return s.folder }
 // setUp creates the buckets and NATS streams, or finds them: all at once, because on a
 // cluster a creation may get no response when another node makes the same one.
 func (s *Store) setUp(ctx context.Context, storage jetstream.StorageType) error {
-	steps := []func(context.Context, jetstream.StorageType) error{
-		s.setUpStreams, s.setUpJournal, s.setUpSnapshots, s.setUpMedia, s.setUpCounters, s.setUpJobs,
-	}
+	buckets := s.buckets(storage)
 	if s.Shared() {
-		steps = append(steps, s.setUpLeases, s.setUpQuotas, s.setUpKeys)
+		buckets = append(buckets, s.sharedBuckets(storage)...)
 	}
 	var group errgroup.Group
-	for _, step := range steps {
+	for _, b := range buckets {
+		group.Go(func() error { return s.setUpBucket(ctx, b) })
+	}
+	for _, step := range []func(context.Context, jetstream.StorageType) error{
+		s.setUpJournal, s.setUpSnapshots, s.setUpMedia, s.setUpQueues,
+	} {
 		group.Go(func() error { return step(ctx, storage) })
 	}
 	return group.Wait()

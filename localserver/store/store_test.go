@@ -261,13 +261,14 @@ func TestOrphansAreOfOtherNodesOrExpired(t *testing.T) {
 
 // A store must not grow without bound: everything in it has a time to live.
 func TestTimesToLive(t *testing.T) {
-	s := open(t, "")
+	s := shared(t, open(t, ""))
 	ctx := context.Background()
 	for name, want := range map[string]time.Duration{
 		"KV_sessions": streamTTL, "EVENTS": eventTTL,
 		"MEDIA": mediaAge, "VOICES": snapshotTTL, "KV_media": mediaAge, "KV_counters": counterTTL,
 		"KV_jobs": jobAge, "JOBS": queueAge,
-		"KV_secrets": 0, // holds a few keys only
+		"KV_leases": leaseTTL, "KV_places": streamTTL,
+		"KV_secrets": 0, "KV_keys": 0, // hold a few keys only
 	} {
 		stream, err := s.js.Stream(ctx, name)
 		if err != nil {
@@ -282,7 +283,7 @@ func TestTimesToLive(t *testing.T) {
 	for range names.Name() {
 		count++
 	}
-	if count != 9 {
+	if count != 12 {
 		t.Errorf("%d streams: is a new one without a time to live?", count)
 	}
 }
@@ -335,6 +336,7 @@ func TestErrorHook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	shared(t, s)
 	ctx := context.Background()
 	if err := s.Create(ctx, record("s1"), "secret"); err != nil {
 		t.Fatal(err)

@@ -79,14 +79,6 @@ func (s Stream) OpenedBy(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(hashOf(token)), []byte(s.Token)) == 1
 }
 
-// setUpStreams creates the bucket of records, or finds it.
-func (s *Store) setUpStreams(ctx context.Context, storage jetstream.StorageType) (err error) {
-	s.streams, err = s.newBucket(ctx, jetstream.KeyValueConfig{
-		Bucket: "sessions", Storage: storage, TTL: streamTTL, MaxValueSize: 1 << 20,
-	})
-	return err
-}
-
 // maxRecord bounds the record of a new stream, in bytes: less than a message
 // may have by what is added to the record later.
 const maxRecord = 1<<20 - 8<<10
