@@ -236,6 +236,9 @@ func TestUploadAddressIsUsedOnce(t *testing.T) {
 	if res := h.at("PUT", address, strings.NewReader("rest"), "Content-Range", "bytes 4-7/8"); res.StatusCode != 400 {
 		t.Errorf("a part of an object: %d", res.StatusCode)
 	}
+	if res := h.at("PUT", address, strings.NewReader("rest"), "If-None-Match", "*"); res.StatusCode != 400 {
+		t.Errorf("with a condition: %d", res.StatusCode)
+	}
 	var stored atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 20 {

@@ -63,6 +63,9 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) error {
 		return refused(http.StatusForbidden, addressUsed)
 	case r.Header.Get("Content-Range") != "": // stored, it would be taken for the whole object
 		return protocol.Invalid("", "is a part of an object; upload all of it")
+	case r.Header.Get("If-Match") != "", r.Header.Get("If-None-Match") != "", r.Header.Get("If-Unmodified-Since") != "":
+		// Stored, it would replace an object that the condition protects.
+		return protocol.Invalid("", "has a condition; an upload always replaces the object")
 	}
 	var over *store.QuotaError
 	info, err := s.receive(ctx, g, permit, r.ContentLength, body)
