@@ -89,15 +89,8 @@ func (b bucket) Put(ctx context.Context, key string, value []byte) error {
 	return err
 }
 
-// Create writes the value of a key that has none.
-func (b bucket) Create(ctx context.Context, key string, value []byte) (uint64, error) {
-	if err := checkKey(key); err != nil {
-		return 0, err
-	}
-	return b.kv.Create(ctx, key, value)
-}
-
-// Update writes a value if the newest one has the given revision.
+// Update writes a value if the newest one has the given revision, 0 if there must be
+// none.
 func (b bucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
 	if err := checkKey(key); err != nil {
 		return 0, err

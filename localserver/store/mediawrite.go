@@ -225,24 +225,21 @@ func (w *MediaWriter) claim(ctx context.Context) error {
 		return nil
 	}
 	key, names := permitPrefix+w.permit, w.store.media.names
-	for {
-		_, err := names.Create(ctx, key, []byte(permitClaimed))
-		if !errors.Is(err, jetstream.ErrKeyExists) {
+	for revision := uint64(0); ; {
+		_, err := names.Update(ctx, key, []byte(permitClaimed), revision)
+		if !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
 			return err
 		}
 		entry, err := names.Get(ctx, key)
 		switch {
 		case errors.Is(err, jetstream.ErrKeyNotFound): // given back
-			continue
+			revision = 0
 		case err != nil:
 			return err
 		case string(entry.Value()) == permitUsed:
 			return ErrUsed
 		case time.Since(entry.Created()) > 2*mediaTimeout:
-			_, err := names.Update(ctx, key, []byte(permitClaimed), entry.Revision())
-			if !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
-				return err
-			}
+			revision = entry.Revision()
 		}
 		select {
 		case <-ctx.Done():
@@ -261,7 +258,7 @@ func (w *MediaWriter) finishPermit(ctx context.Context, committed bool) {
 	if committed {
 		err = w.store.media.names.Put(ctx, permitPrefix+w.permit, []byte(permitUsed))
 	} else {
-		err = w.store.media.names.Purge(ctx, permitPrefix+w.permit)
+		err = w.store.media.names.remove(ctx, permitPrefix+w.permit, 0)
 	}
 	// A claim that remains is taken over by the next write.
 	_ = w.store.report("finish permit", err)
