@@ -83,35 +83,38 @@ func (r *Runner) deliver(d *store.Delivery) {
 		r.giveBack(d, 0)
 		return
 	}
+	j.Hook = r.called(j, err)
+	ctx, cancel = r.call()
+	defer cancel()
+	_, err = r.Store.UpdateJob(ctx, j, revision)
+	switch {
+	case err != nil:
+		r.Logger.Warn("the outcome of a webhook could not be stored; it is called again", "job", j.ID, "error", err)
+		r.giveBack(d, takenPause)
+	case j.Hook.Done:
+		_ = d.Done(ctx)
+	default:
+		r.giveBack(d, max(j.Hook.Next.Sub(r.Now()), 0))
+	}
+}
+
+// called is the state of a job's webhook after a request with an outcome.
+func (r *Runner) called(j store.Job, err error) *store.JobHook {
 	hook := *j.Hook
 	hook.Tries++
 	hook.Done = err == nil || hook.Tries > len(hookPauses)
-	var wait time.Duration
-	if hook.Reason = ""; err != nil {
-		hook.Reason = reason(err)
-		r.Counters.HooksFailed.Add(1)
-		r.Logger.Warn("a webhook failed", "job", j.ID, "try", hook.Tries, "error", outbound.Reason(err))
-		if !hook.Done {
-			wait = hookPauses[hook.Tries-1]
-			hook.Next = r.Now().Add(wait).UTC()
-		}
-	} else {
+	if hook.Reason = ""; err == nil {
 		r.Counters.HooksDelivered.Add(1)
 		r.Logger.Info("webhook called", "job", j.ID, "try", hook.Tries)
+		return &hook
 	}
-	j.Hook = &hook
-	ctx, cancel = r.call()
-	defer cancel()
-	if _, err := r.Store.UpdateJob(ctx, j, revision); err != nil {
-		r.Logger.Warn("the outcome of a webhook could not be stored; it is called again", "job", j.ID, "error", err)
-		r.giveBack(d, takenPause)
-		return
+	hook.Reason = reason(err)
+	r.Counters.HooksFailed.Add(1)
+	r.Logger.Warn("a webhook failed", "job", j.ID, "try", hook.Tries, "error", outbound.Reason(err))
+	if !hook.Done {
+		hook.Next = r.Now().Add(hookPauses[hook.Tries-1]).UTC()
 	}
-	if hook.Done {
-		_ = d.Done(ctx)
-		return
-	}
-	r.giveBack(d, wait)
+	return &hook
 }
 
 // statusError is a response that is no success.
