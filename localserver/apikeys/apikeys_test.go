@@ -178,6 +178,11 @@ func forgeries(t testing.TB, key signingKey, good string, now time.Time) map[str
 		}
 		return b
 	}
+	renamed := func(field, name string) map[string]any {
+		b := without(field, nil)
+		b[name] = body[field]
+		return b
+	}
 	public := key.verify.(ed25519.PublicKey)
 	publicDER, _ := x509.MarshalPKIXPublicKey(public)
 	_, stranger, _ := ed25519.GenerateKey(rand.Reader)
@@ -200,6 +205,8 @@ func forgeries(t testing.TB, key signingKey, good string, now time.Time) map[str
 		"kid that is a number":      sign(e, head("EdDSA", "kid", 1), body, key.sign),
 		"no kid":                    sign(e, map[string]any{"alg": "EdDSA"}, body, key.sign),
 		"critical extension":        sign(e, head("EdDSA", "crit", []string{"b64"}, "b64", false), body, key.sign),
+		"expiry in capital letters": sign(e, head("EdDSA"), renamed("exp", "EXP"), key.sign),
+		"account of another claim":  sign(e, head("EdDSA"), renamed("sub", "\u017fub"), key.sign), // a long s, which is equal to s in any case
 		"no expiry":                 sign(e, head("EdDSA"), without("exp", nil), key.sign),
 		"expired":                   sign(e, head("EdDSA"), without("exp", now.Add(-time.Hour).Unix()), key.sign),
 		"expiry that is a text":     sign(e, head("EdDSA"), without("exp", "tomorrow"), key.sign),

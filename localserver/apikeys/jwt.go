@@ -1,11 +1,14 @@
 package apikeys
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,14 +39,24 @@ type claims struct {
 	Plan string `json:"plan"`
 }
 
-// UnmarshalJSON refuses times that are texts, which package jwt accepts.
+// claimNames are the names of claims.
+var claimNames = []string{"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "plan"}
+
+// UnmarshalJSON refuses times that are texts, which package jwt accepts. It ignores names in
+// other letters, which package json accepts: they may be the issuer's own claims.
 func (c *claims) UnmarshalJSON(raw []byte) error {
-	var times struct {
-		Expires   *float64 `json:"exp"`
-		NotBefore *float64 `json:"nbf"`
-		Issued    *float64 `json:"iat"`
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return err
 	}
-	if err := json.Unmarshal(raw, &times); err != nil {
+	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return !slices.Contains(claimNames, name) })
+	for _, name := range []string{"exp", "nbf", "iat"} {
+		if bytes.HasPrefix(all[name], []byte{'"'}) {
+			return errors.New("a time is a text")
+		}
+	}
+	raw, err := json.Marshal(all)
+	if err != nil {
 		return err
 	}
 	type plain claims
