@@ -5,9 +5,10 @@
 // Requests pass middleware.go, router.go and limits.go, and reach the
 // handlers in live.go (create a stream, its status), handshake.go (open it;
 // claims.go uses up its token), watch.go (watch it), media.go (signed addresses
-// of objects), transfer.go (upload and download), and results.go (files
-// generated from a stream's events). The package stream runs what the handshake
-// opens.
+// of objects), transfer.go (upload and download), results.go (files
+// generated from a stream's events), and jobrequests.go (jobs). What a handler
+// returns as an error, respond.go responds with. The package stream runs what the
+// handshake opens.
 //
 // On a store that several nodes share, membership.go ends the streams of dead nodes,
 // which the package lease detects.
