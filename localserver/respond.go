@@ -47,15 +47,17 @@ func (s *Server) handle(next handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := next(w, r)
 		var invalid *protocol.ValidationErrorResponse
-		failed := &failure{http.StatusInternalServerError, "Internal error", err}
+		var failed *failure
 		switch {
 		case err == nil:
 			return
 		case errors.As(err, &invalid):
 			_ = respond(w, http.StatusBadRequest, invalid)
 			return
-		case errors.As(err, &failed) && failed.cause == nil:
-		default:
+		case !errors.As(err, &failed):
+			failed = &failure{http.StatusInternalServerError, "Internal error", err}
+		}
+		if failed.cause != nil {
 			s.log.Error("request failed", "request", requestID(r.Context()), "status", failed.status, recovered.Attr(failed.cause))
 		}
 		refuse(w, r, failed.status, failed.message)
