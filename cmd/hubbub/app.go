@@ -18,6 +18,7 @@ import (
 	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/recovered"
+	"hubbub/tui/display"
 	"hubbub/tui/plain"
 )
 
@@ -104,7 +105,7 @@ func (a *App) report(err error) int {
 		return exitInterrupted
 	}
 	if err != nil && !(a.interrupted.Load() && errors.Is(err, context.Canceled)) {
-		fmt.Fprintf(a.Stderr, "hubbub: %v\n", err)
+		a.notice("%s", display.TerminalSafe(err.Error()))
 		if h := whatToDo(err); h != "" {
 			fmt.Fprintln(a.Stderr, h)
 		}

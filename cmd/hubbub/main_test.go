@@ -95,6 +95,7 @@ func TestScripts(t *testing.T) {
 				env.Setenv(name, path)
 			}
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("ESC", "\x1b")
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {

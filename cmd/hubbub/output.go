@@ -14,6 +14,7 @@ import (
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/tui/display"
 )
 
 // clearLine deletes what a terminal shows of the progress.
@@ -23,9 +24,13 @@ func (a *App) clearLine() {
 	}
 }
 
-// notice prints a line on standard error.
+// notice prints lines on standard error. Names in them may be hostile.
 func (a *App) notice(format string, args ...any) {
-	fmt.Fprintf(a.Stderr, "hubbub: "+format+"\n", args...)
+	lines := strings.Split("hubbub: "+fmt.Sprintf(format, args...), "\n")
+	for i, line := range lines {
+		lines[i] = display.TerminalSafe(line)
+	}
+	fmt.Fprintln(a.Stderr, strings.Join(lines, "\n"))
 }
 
 // noEffect says which flags of the command line have no effect, and why.
