@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"sync"
@@ -197,17 +196,12 @@ func (r *ChunkReader) readChunk() (samples []float32, valid int, err error) {
 	}()
 	tracks := r.src.Info().tracks()
 	samples = make([]float32, tracks*ChunkSamples)
-	for empty := 0; valid < ChunkSamples; {
+	for valid < ChunkSamples {
 		n, err := r.src.Read(r.ctx, samples[tracks*valid:])
 		valid += n / tracks
 		if err != nil {
 			clear(samples[tracks*valid:])
 			return samples, valid, err
-		}
-		if n > 0 {
-			empty = 0
-		} else if empty++; empty > 100 {
-			return samples, valid, fmt.Errorf("the input delivers nothing: %w", io.ErrNoProgress)
 		}
 	}
 	return samples, valid, nil

@@ -268,16 +268,3 @@ func TestLoopThatEnds(t *testing.T) {
 		}
 	}
 }
-
-type idle struct{ *silence }
-
-func (idle) Read(context.Context, []float32) (int, error) { return 0, nil }
-
-func TestASourceWithoutProgressEnds(t *testing.T) {
-	s := NewChunkReader(context.Background(), idle{&silence{}}, Realtime)
-	for range s.Chunks() {
-	}
-	if !errors.Is(s.Err(), io.ErrNoProgress) {
-		t.Fatal(s.Err())
-	}
-}

@@ -98,18 +98,14 @@ func (p *pump) run(r io.Reader) {
 			p.err = fmt.Errorf("the reader failed: %v", x)
 		}
 	}()
-	idle := 0
 	for {
 		b := make([]byte, 16<<10)
 		n, err := r.Read(b)
 		if n > 0 {
-			idle = 0
 			select {
 			case p.blocks <- b[:n]:
 			case <-p.closed:
 			}
-		} else if idle++; err == nil && idle > 100 {
-			err = io.ErrNoProgress
 		}
 		select {
 		case <-p.closed:
