@@ -154,7 +154,7 @@ train:
 	@.ci/install train >&2
 	@localserver/engine/training/recipe ../shared/speech .cache/train
 
-## demo: synthesise the demo conversation again, with flite, espeak-ng, festival and sox; not needed to build or test
+## demo: synthesise the demo conversation again, with flite, sox and flac; not needed to build or test
 demo:
 	$(GO) run ./capture/demo/synthesise -dir capture/demo
 
