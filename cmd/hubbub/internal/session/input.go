@@ -46,7 +46,7 @@ func reportInput(was, is capture.Stats, d Display) error {
 	problem := inputProblem(is)
 	if problem != "" && problem != inputProblem(was) && !d.Attended() {
 		if is.Outage == nil {
-			problem += " hubbub devices lists all"
+			problem += " `hubbub devices` lists all"
 		}
 		if err := d.notice(problem, true); err != nil {
 			return err

@@ -28,18 +28,18 @@ func TestReportInput(t *testing.T) {
 		was, is capture.Stats
 		want    string
 	}{
-		{capture.Stats{Device: "desk"}, silent, `"desk" delivers only silence: is it muted? hubbub devices lists all`},
+		{capture.Stats{Device: "desk"}, silent, "\"desk\" delivers only silence: is it muted? `hubbub devices` lists all"},
 		{silent, silent, ""},
 		{silent, capture.Stats{Device: "desk"}, `there is sound from "desk" now`},
 		{silent, capture.Stats{Device: "headset"}, ""},
-		{capture.Stats{}, capture.Stats{Device: "desk + output", Silence: capture.Quiet, Silent: "desk"}, `almost no sound from "desk": is it muted? hubbub devices lists all`},
+		{capture.Stats{}, capture.Stats{Device: "desk + output", Silence: capture.Quiet, Silent: "desk"}, "almost no sound from \"desk\": is it muted? `hubbub devices` lists all"},
 		{capture.Stats{Device: "desk"}, capture.Stats{Device: "desk", Outage: &capture.Outage{Since: time.Minute}}, `no audio from "desk" since 1:00: reopening it until 3:00`},
 		{capture.Stats{Device: "desk + output"}, capture.Stats{Device: "desk + output", Outage: &capture.Outage{Since: time.Minute, Device: "desk"}}, `no audio from "desk" since 1:00: reopening it; the other device goes on`},
 		{capture.Stats{Device: "desk + output", Outage: &capture.Outage{Device: "desk"}}, capture.Stats{Device: "desk + output", Gaps: []capture.Gap{{Start: 60, End: 62}}}, `"desk" delivers audio again; 2.0 s of audio from 1:00 on are missing`},
 		{capture.Stats{Device: "desk + output", StandsIn: "headset"}, capture.Stats{Device: "headset + output"}, `"headset" is used again`},
 		{capture.Stats{Device: "desk", StandsIn: "headset"}, capture.Stats{Device: "other"}, ""},
 		{capture.Stats{}, capture.Stats{Source: "desk"}, ""},
-		{capture.Stats{Device: "desk"}, capture.Stats{Device: "desk", Drift: 1}, `"desk" delivers more audio than real time: is its sample rate wrong? hubbub devices lists all`},
+		{capture.Stats{Device: "desk"}, capture.Stats{Device: "desk", Drift: 1}, "\"desk\" delivers more audio than real time: is its sample rate wrong? `hubbub devices` lists all"},
 		{capture.Stats{Source: "desk"}, capture.Stats{Source: "headset"}, `the sound server records "headset" instead of "desk" now`},
 		{capture.Stats{Device: "desk"}, capture.Stats{Device: "headset", Gaps: []capture.Gap{{Start: 60, End: 62}}}, `"headset" is used instead of "desk"; 2.0 s of audio from 1:00 on are missing`},
 		{capture.Stats{Device: "desk + output"}, capture.Stats{Device: "headset + output", Gaps: []capture.Gap{{Start: 60, End: 62}}}, `"headset" is used instead of "desk"; 2.0 s of audio from 1:00 on are missing`},
