@@ -33,7 +33,7 @@ func startTranscript(r words.Recogniser, s *Stream) *transcript {
 	t := &transcript{writer: s.writer, journal: s.journal, open: map[string]float64{}}
 	t.queue = words.NewQueue(words.Options{
 		Recogniser: r,
-		Deliver:    t.send,
+		Deliver:    func(_ context.Context, turn protocol.Turn) { t.send(turn) },
 		Failed: func(err error) {
 			s.log.Warn("the speech recogniser failed", "error", err)
 			s.sendError(errWords)

@@ -33,8 +33,8 @@ type Stats struct {
 type Options struct {
 	Recogniser Recogniser
 	// Deliver gets every turn, in the order in which they were added, with its
-	// words as Text. It is called from one goroutine.
-	Deliver func(protocol.Turn)
+	// words as Text. It is called from one goroutine; ctx ends with the queue.
+	Deliver func(ctx context.Context, t protocol.Turn)
 	// Failed gets the first of consecutive failures.
 	Failed func(error)
 }
@@ -176,7 +176,7 @@ func (q *Queue) deliver() {
 		select {
 		case text := <-j.text:
 			j.turn.Text = text
-			q.o.Deliver(j.turn)
+			q.o.Deliver(q.ctx, j.turn)
 		case <-q.ctx.Done():
 		}
 	}

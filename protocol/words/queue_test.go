@@ -61,7 +61,7 @@ func TestQueueKeepsTheOrderTwoAtOnce(t *testing.T) {
 				time.Sleep(time.Duration(1+n%2) * time.Second) // the second is done before the first
 				return "words", nil
 			}),
-			Deliver: func(x protocol.Turn) { got = append(got, x) },
+			Deliver: func(_ context.Context, x protocol.Turn) { got = append(got, x) },
 			Failed:  func(err error) { t.Error(err) },
 		})
 		q.Audio(0, make([]float32, 20*sampleRate))
@@ -96,7 +96,7 @@ func TestQueueWaitsAfterFailures(t *testing.T) {
 				}
 				return "well", nil
 			}),
-			Deliver: func(protocol.Turn) { delivered++ },
+			Deliver: func(context.Context, protocol.Turn) { delivered++ },
 			Failed:  func(error) { reported++ },
 		})
 		q.Audio(0, make([]float32, 100*sampleRate))
@@ -144,7 +144,7 @@ func TestQueueIsBoundedAndCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := NewQueue(Options{
 			Recogniser: recogniser(func(ctx context.Context, _ []byte) (string, error) { <-ctx.Done(); return "", ctx.Err() }),
-			Deliver:    func(protocol.Turn) {}, Failed: func(err error) { t.Error(err) },
+			Deliver:    func(context.Context, protocol.Turn) {}, Failed: func(err error) { t.Error(err) },
 		})
 		q.Audio(0, make([]float32, 10*sampleRate))
 		for i := range 300 {

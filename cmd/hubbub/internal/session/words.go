@@ -2,8 +2,8 @@ package session
 
 import (
 	"cmp"
+	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,8 +24,6 @@ type Transcriber struct {
 	transcripts chan protocol.Turn // the words of turns, in order
 	failures    chan error         // holds one that is not shown yet; the queue counts all
 	late        atomic.Int64
-	closing     chan struct{}
-	close       func()
 }
 
 // NewTranscriber starts the queue of a recogniser; nil = there is none. The session that
@@ -34,13 +32,13 @@ func NewTranscriber(r words.Recogniser) *Transcriber {
 	if r == nil {
 		return &Transcriber{}
 	}
-	t := &Transcriber{transcripts: make(chan protocol.Turn), failures: make(chan error, 1), closing: make(chan struct{})}
+	t := &Transcriber{transcripts: make(chan protocol.Turn), failures: make(chan error, 1)}
 	t.queue = words.NewQueue(words.Options{
 		Recogniser: r,
-		Deliver: func(turn protocol.Turn) {
+		Deliver: func(ctx context.Context, turn protocol.Turn) {
 			select {
 			case t.transcripts <- turn:
-			case <-t.closing:
+			case <-ctx.Done():
 			}
 		},
 		Failed: func(err error) {
@@ -50,17 +48,13 @@ func NewTranscriber(r words.Recogniser) *Transcriber {
 			}
 		},
 	})
-	t.close = sync.OnceFunc(func() {
-		close(t.closing)
-		t.queue.Close()
-	})
 	return t
 }
 
 // Close ends the queue; what is being recognised is discarded.
 func (t *Transcriber) Close() {
 	if t.queue != nil {
-		t.close()
+		t.queue.Close()
 	}
 }
 
