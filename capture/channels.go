@@ -145,9 +145,6 @@ func separate(interleaved []float32, tracks int) (apart, mean []float32) {
 	return apart, mean
 }
 
-// tracks is the number of tracks of a source.
-func (i Info) tracks() int { return max(1, i.Tracks) }
-
 // String is what ParseChannels reads.
 func (c Channels) String() string {
 	switch c {

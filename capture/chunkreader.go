@@ -194,7 +194,7 @@ func (r *ChunkReader) readChunk() (samples []float32, valid int, err error) {
 			err = hint.Add(recovered.New("reading the input failed", p), "This is a defect of the program.")
 		}
 	}()
-	tracks := r.src.Info().tracks()
+	tracks := r.src.Info().Tracks
 	samples = make([]float32, tracks*ChunkSamples)
 	for valid < ChunkSamples {
 		n, err := r.src.Read(r.ctx, samples[tracks*valid:])
@@ -216,7 +216,7 @@ func (r *ChunkReader) deliver(samples []float32, valid int) error {
 		}
 	}
 	c := Chunk{Seq: r.seq, Samples: samples, Valid: valid}
-	if n := info.tracks(); n > 1 {
+	if n := info.Tracks; n > 1 {
 		c.Tracks, c.Samples = separate(samples, n)
 	}
 	c.Level = measure(c.Samples[:valid])

@@ -27,7 +27,7 @@ type fakeSource struct {
 	lost    int64
 }
 
-func (f *fakeSource) Info() Info        { return Info{Kind: f.kind} }
+func (f *fakeSource) Info() Info        { return Info{Kind: f.kind, Tracks: 1} }
 func (f *fakeSource) overflows() int64  { return f.lost }
 func (f *fakeSource) Notices() []string { return []string{"notice"} }
 func (f *fakeSource) Close() error      { f.closed++; return nil }
@@ -118,7 +118,7 @@ func TestLevel(t *testing.T) {
 // silence delivers that many zeros.
 type silence struct{ left int }
 
-func (e *silence) Info() Info        { return Info{Kind: File} }
+func (e *silence) Info() Info        { return Info{Kind: File, Tracks: 1} }
 func (e *silence) Close() error      { return nil }
 func (e *silence) Notices() []string { return nil }
 func (e *silence) Read(_ context.Context, dst []float32) (int, error) {

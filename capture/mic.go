@@ -336,11 +336,11 @@ func (m *microphone) openOther(ctx context.Context, open func() (Source, error))
 	if !ok {
 		return nil, errors.Join(fail(device.Hint, "%q is not a microphone", src.Info().Name), src.Close())
 	}
-	if next.info.tracks() != m.info.tracks() {
+	if next.info.Tracks != m.info.Tracks {
 		next.release(ctx)
-		return nil, fail("Choose one with as many channels.", "%q has %s instead of %d", next.info.Name, channelCount(next.info.tracks()), m.info.tracks())
+		return nil, fail("Choose one with as many channels.", "%q has %s instead of %d", next.info.Name, channelCount(next.info.Tracks), m.info.Tracks)
 	}
-	if _, err := next.Read(ctx, make([]float32, ChunkSamples*m.info.tracks())); err != nil {
+	if _, err := next.Read(ctx, make([]float32, ChunkSamples*m.info.Tracks)); err != nil {
 		next.release(ctx)
 		return nil, err
 	}

@@ -175,7 +175,7 @@ func (r *ChunkReader) fill(to int64) error {
 		skip = missing - fillPart
 	}
 	for r.seq < to-skip {
-		if err := r.deliver(make([]float32, r.src.Info().tracks()*ChunkSamples), ChunkSamples); err != nil {
+		if err := r.deliver(make([]float32, r.src.Info().Tracks*ChunkSamples), ChunkSamples); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,7 @@ type simulated struct {
 	at     time.Duration
 }
 
-func (s *simulated) Info() Info                      { return Info{Kind: Mic, Rate: SampleRate, Channels: 1} }
+func (s *simulated) Info() Info                      { return Info{Kind: Mic, Rate: SampleRate, Channels: 1, Tracks: 1} }
 func (s *simulated) Close() error                    { return nil }
 func (s *simulated) Notices() []string               { return nil }
 func (s *simulated) overflows() int64                { return 0 }

@@ -40,7 +40,7 @@ type Info struct {
 	Base string
 	// Rate (Hz) and Channels are those of the input, before conversion.
 	Rate, Channels int
-	// Tracks is the number of channels that are kept apart; 0 = 1.
+	// Tracks is the number of channels that are kept apart, or 1.
 	Tracks int
 	// Duration is the length of the input; 0 = unknown or endless.
 	Duration time.Duration

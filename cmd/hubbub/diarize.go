@@ -258,7 +258,7 @@ func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
 			d.line("hubbub: %s: %s", file, n)
 		}
 	}
-	switch want := max(d.options.Speakers, d.options.MinSpeakers) * max(1, result.Info.Tracks); {
+	switch want := max(d.options.Speakers, d.options.MinSpeakers) * result.Info.Tracks; {
 	case result.Speakers == 0:
 		d.line("hubbub: %s: no speech was found", file)
 	case result.Speakers < want:

@@ -48,7 +48,7 @@ func Run(ctx context.Context, file string, selected capture.Channels, o offline.
 		p.skip()
 		return nil, errors.Join(tooLong, source.Close())
 	}
-	tracks := max(1, result.Info.Tracks)
+	tracks := result.Info.Tracks
 	// Without a number of speakers, each channel is one person.
 	person := selected == capture.Each && o == offline.Options{}
 	if person {
