@@ -345,5 +345,5 @@ func (d *diarizer) summary(file string, c recording.Content) error {
 // line prints a line on standard error, above the progress.
 func (d *diarizer) line(format string, args ...any) {
 	d.progress.Clear()
-	fmt.Fprintf(d.Stderr, format+"\n", args...)
+	fmt.Fprintln(d.Stderr, display.TerminalSafe(fmt.Sprintf(format, args...)))
 }
