@@ -65,19 +65,6 @@ func TestFoldsAndFilters(t *testing.T) {
 			t.Fatalf("%s among what was received", r.record.Kind)
 		}
 	}
-	v.SetFilter("INVALID size")
-	if n := len(v.visibleRows()); n != 1 {
-		t.Errorf("%d rows match", n)
-	}
-	shows(`everything, received, "INVALID size"`)
-	v.SetFilter("INVALID size nothing")
-	shows("nothing matches")
-	if !v.Reset() || len(v.visibleRows()) != folded {
-		t.Errorf("after a reset there are %d rows, want %d", len(v.visibleRows()), folded)
-	}
-	if v.Reset() {
-		t.Error("a second reset had something to do")
-	}
 }
 
 // No figure is without an explanation.
