@@ -18,11 +18,11 @@ type KeySetting struct {
 	Keys    []string
 }
 
-// KeyScreens are the screens that have commands of their own.
-var KeyScreens = []string{"wire-view", "turn-list", "microphone-list"}
+// keyScreens are the names of the screens in settings.
+var keyScreens = [...]string{timelineScreen: "", wireScreen: "wire-view", listScreen: "turn-list", microphoneScreen: "microphone-list", anyScreen: ""}
 
-// keyScreens are the same as the bindings name them.
-var keyScreens = map[screen]string{timelineScreen: "", anyScreen: "", wireScreen: "wire-view", listScreen: "turn-list", microphoneScreen: "microphone-list"}
+// KeyScreens are the screens that have commands of their own.
+var KeyScreens = keyScreens[wireScreen:anyScreen]
 
 // Keymap is the keys of all commands. The zero value has their own ones.
 type Keymap struct {

@@ -26,7 +26,7 @@ func (m *model) drawPresenter(c *canvas.Canvas) {
 	s := m.annotate(m.state)
 	const footer = 2
 	shares := 0 // rows
-	if m.h >= 8 && len(s.Speakers) > 0 {
+	if len(s.Speakers) > 0 {
 		shares = 3
 	}
 	top, height := 1, m.h-1-footer-shares
@@ -47,7 +47,7 @@ func (m *model) drawPresenter(c *canvas.Canvas) {
 		}
 		c.Text((m.w-canvas.Width(text))/2, top+height/2, m.w, text, canvas.Dim)
 	}
-	more := max(len(speaking)-min(maxLargeNames, max(height, 1)), 0) // each name needs a row
+	more := max(len(speaking)-min(maxLargeNames, height), 0) // each name needs a row
 	speaking = speaking[:len(speaking)-more]
 	for i, p := range speaking {
 		y := top + height*i/len(speaking)

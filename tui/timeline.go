@@ -83,9 +83,6 @@ func (m *model) drawName(c *canvas.Canvas, l layout, y, i int, s *display.Sessio
 
 // drawGrid continues the ticks of the axis upwards.
 func (m *model) drawGrid(c *canvas.Canvas, l layout, w window, y, rows int) {
-	if m.glyphs.Grid == " " {
-		return
-	}
 	w.ticks(func(col int, _ float64) { c.Fill(l.gutter+col, y, 1, rows, m.glyphs.Grid, canvas.Faint) })
 }
 

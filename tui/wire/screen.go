@@ -238,11 +238,7 @@ func (p painter) drawGapChart(c *canvas.Canvas, y int) {
 	const title = "gaps, last 60 s"
 	c.Text(1, y, p.W-2, title, canvas.Dim)
 	x := len(title) + 3
-	cells := p.W - 1 - x
-	if cells < 10 {
-		return
-	}
-	longest, lost := p.gaps(cells)
+	longest, lost := p.gaps(p.W - 1 - x)
 	for i, gap := range longest {
 		style := canvas.Good
 		if gap > trace.StallGap {
