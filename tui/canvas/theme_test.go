@@ -60,14 +60,11 @@ func checkContrast(t *testing.T, palette [roles]lipgloss.AdaptiveColor, text, ru
 		if r == Faint {
 			want = rules
 		}
-		for _, bg := range darkBackgrounds {
-			if got := contrast(linear(t, palette[r].Dark), linear(t, bg)); got < want {
-				t.Errorf("role %d: %s on %s has %.2f:1, want %.1f:1", r, palette[r].Dark, bg, got, want)
-			}
-		}
-		for _, bg := range lightBackgrounds {
-			if got := contrast(linear(t, palette[r].Light), linear(t, bg)); got < want {
-				t.Errorf("role %d: %s on %s has %.2f:1, want %.1f:1", r, palette[r].Light, bg, got, want)
+		for i, colour := range []string{palette[r].Dark, palette[r].Light} {
+			for _, bg := range [][]string{darkBackgrounds, lightBackgrounds}[i] {
+				if got := contrast(linear(t, colour), linear(t, bg)); got < want {
+					t.Errorf("role %d: %s on %s has %.2f:1, want %.1f:1", r, colour, bg, got, want)
+				}
 			}
 		}
 	}
