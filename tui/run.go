@@ -110,56 +110,29 @@ func asciiLocale() bool {
 	return locale == "C" || locale == "POSIX"
 }
 
-// guardedModel recovers panics of the model. Bubble Tea would print them on the
-// terminal and drop them; this way the display ends as if the user had quit, and
-// Run returns the panic. After a panic the model is not called again. Everything
-// but the commands runs on Bubble Tea's one goroutine.
+// guardedModel recovers panics. Bubble Tea would print them on the terminal and drop
+// them; this way the display ends as if the user had quit, and Run returns the panic.
+// Everything but the commands runs on Bubble Tea's one goroutine, that of run; a command
+// reports its panic as a message.
 type guardedModel struct {
 	*model
 	panicked *recovered.Error
 }
 
-func (g *guardedModel) Init() (cmd tea.Cmd) {
-	defer g.recover(&cmd)
-	return guardCommand(g.model.Init())
-}
+func (g *guardedModel) Init() tea.Cmd { return guardCommand(g.model.Init()) }
 
-func (g *guardedModel) Update(msg tea.Msg) (self tea.Model, cmd tea.Cmd) {
-	self = g // also after a panic
-
-	// A command reports its panic as a message.
-	if err, ok := msg.(*recovered.Error); ok && g.panicked == nil {
+func (g *guardedModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if err, ok := msg.(*recovered.Error); ok {
 		g.panicked = err
-	}
-	if g.panicked != nil {
 		return g, tea.Quit
 	}
-	defer g.recover(&cmd)
-	_, cmd = g.model.Update(msg)
-	return self, guardCommand(cmd)
+	_, cmd := g.model.Update(msg)
+	return g, guardCommand(cmd)
 }
 
-func (g *guardedModel) View() (view string) {
-	if g.panicked != nil {
-		return ""
-	}
-	// View cannot quit; the next message, a tick at the latest, does.
-	defer g.recover(nil)
-	return g.model.View()
-}
-
-func (g *guardedModel) recover(cmd *tea.Cmd) {
-	if v := recover(); v != nil {
-		g.panicked = recovered.New("the display crashed", v)
-		if cmd != nil {
-			*cmd = tea.Quit
-		}
-	}
-}
-
-// run is p.Run, and restores the terminal after a panic of Bubble Tea's own
-// loop. Panics of the goroutines that Bubble Tea starts, its renderer and its
-// key reader, cannot be recovered here: that needs another process.
+// run is p.Run, and restores the terminal after a panic of the model or of Bubble Tea's
+// loop. Panics of the goroutines that Bubble Tea starts, its renderer and its key
+// reader, cannot be recovered here: that needs another process.
 func (g *guardedModel) run(p *tea.Program) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
 	"go.uber.org/goleak"
 
 	"hubbub/protocol"
@@ -127,6 +126,7 @@ func TestRunEnds(t *testing.T) {
 func TestPanicRestoresTheTerminal(t *testing.T) {
 	for _, where := range []string{"update", "command"} {
 		t.Run(where, func(t *testing.T) {
+			defer goleak.VerifyNone(t)
 			var broken atomic.Bool
 			keys, out, done := run(t, context.Background(), Options{Controls: display.Controls{
 				Snapshot: func() display.State {
@@ -156,15 +156,16 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 	}
 }
 
-// TestPanicOfTheView: Bubble Tea has no way to end from there, the next message
-// has.
+// TestPanicOfTheView: the first screen cannot be drawn.
 func TestPanicOfTheView(t *testing.T) {
-	g := &guardedModel{model: testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)}
-	g.theme = nil
-	if g.View() != "" || g.panicked == nil || !strings.Contains(string(g.panicked.Stack()), "model).View") {
-		t.Fatalf("after a panic of the view: %v", g.panicked)
+	defer goleak.VerifyNone(t)
+	out := &sink{}
+	m, p := newProgram(t.Context(), Options{Input: strings.NewReader(""), Output: out, Controls: display.Controls{
+		Snapshot: func() display.State { return tuitest.State(tuitest.FourSpeakers, 60, 1) },
+	}})
+	m.theme = nil
+	if err := m.run(p); err != nil || m.panicked == nil || !strings.Contains(string(m.panicked.Stack()), "model).View") {
+		t.Errorf("after a panic of the view: %v, %v", err, m.panicked)
 	}
-	if _, cmd := g.Update(tickMsg{}); cmd == nil || cmd() != tea.Quit() || g.View() != "" {
-		t.Error("a broken display goes on")
-	}
+	checkRestored(t, out)
 }
