@@ -146,7 +146,7 @@ func (c *checker) keyError(info client.ResponseInfo, err error) error {
 
 func timedOut(err error) bool {
 	var timed net.Error
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timed) && timed.Timeout()
+	return errors.As(err, &timed) && timed.Timeout() // also context.DeadlineExceeded
 }
 
 // keyExpiry is the expiry time of a key that is a JWT (RFC 7519, 4.1.4).

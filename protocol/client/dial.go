@@ -146,7 +146,7 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 		case errors.Is(err, context.Canceled):
 		case dialing && hostPort(u) != hostPort(c.base):
 			err = hint.Add(err, "The service gave this address for the stream, which differs from --server: tell its operator (hubbub serve: --public-url).")
-		case !dialing && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, context.DeadlineExceeded) || isTimeout(err)):
+		case !dialing && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || isTimeout(err)):
 			err = hint.Add(err, HintWebSocket)
 		}
 		exchange.failed(err)

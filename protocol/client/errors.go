@@ -156,7 +156,7 @@ func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint stri
 		return "no host has the name " + protocol.Clean(dns.Name, 253), "Check the spelling of --server, and the network."
 	case errors.As(err, &dns):
 		return "looking up the name " + protocol.Clean(dns.Name, 253) + " failed", "Check that this machine is on the network and has a name server."
-	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
+	case isTimeout(err):
 		within := "in time"
 		if timeout > 0 {
 			within = "within " + timeout.String()

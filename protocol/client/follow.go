@@ -32,31 +32,10 @@ func (w *Watcher) resumed() (next *Stream) {
 	lost := errors.New(w.info.Text)
 	w.reconnect.awaitSender(lost)
 	w.deliver(Update{Change: &ConnectionChange{Lost: lost}})
-	var at float64
-	err = w.reconnect.run(w.ctx, func(ctx context.Context) (attemptStep, error) {
-		status, err := w.client.StreamStatus(ctx, w.id())
-		switch {
-		case err != nil:
-			return watching, err
-		case status.Resumable:
-			return watching, errAwaitingSender
-		case !w.canFollow(status.ResumedBy):
-			return watching, nil // nobody has resumed it in time
-		}
-		by, err := w.client.StreamStatus(ctx, status.ResumedBy)
-		if err != nil {
-			return watching, err
-		}
-		s, err := w.client.openWatch(ctx, status.ResumedBy, 0, w.words)
-		if err != nil {
-			return watching, err
-		}
-		var known bool
-		if at, known = by.ResumeAt(); !known {
-			at = w.received - w.base
-		}
-		next, w.ids, w.got = s, append(w.ids, status.ResumedBy), 0
-		return watching, nil
+	var by protocol.LiveStatus
+	err = w.reconnect.run(w.ctx, func(ctx context.Context) (_ attemptStep, err error) {
+		next, by, err = w.openResumed(ctx)
+		return watching, err
 	})
 	w.reconnect.connected()
 	switch {
@@ -69,8 +48,33 @@ func (w *Watcher) resumed() (next *Stream) {
 	case err != nil || next == nil:
 		return nil
 	}
+	at, known := by.ResumeAt()
+	if !known {
+		at = w.received - w.base
+	}
+	w.ids, w.got = append(w.ids, by.ID), 0
 	w.begin(w.base + at)
 	return next
+}
+
+// openResumed makes one attempt to open the stream that resumes the newest one; nil =
+// nobody has resumed it in time.
+func (w *Watcher) openResumed(ctx context.Context) (next *Stream, by protocol.LiveStatus, err error) {
+	status, err := w.client.StreamStatus(ctx, w.id())
+	switch {
+	case err != nil:
+		return nil, by, err
+	case status.Resumable:
+		return nil, by, errAwaitingSender
+	case !w.canFollow(status.ResumedBy):
+		return nil, by, nil
+	}
+	if by, err = w.client.StreamStatus(ctx, status.ResumedBy); err != nil {
+		return nil, by, err
+	}
+	by.ID = status.ResumedBy
+	next, err = w.client.openWatch(ctx, by.ID, 0, w.words)
+	return next, by, err
 }
 
 // canFollow reports whether an id can be that of the next stream.

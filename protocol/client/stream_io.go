@@ -255,6 +255,7 @@ func (s *Stream) ending(cause error) CloseInfo {
 	return CloseInfo{Reason: Lost, Err: hint.Errorf(again, "the connection broke: %s", lastCause(cause))}
 }
 
+// isTimeout also holds for context.DeadlineExceeded.
 func isTimeout(err error) bool {
 	var t net.Error
 	return errors.As(err, &t) && t.Timeout()
