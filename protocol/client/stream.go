@@ -12,6 +12,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/protocol"
+	"hubbub/protocol/trace"
 )
 
 // A Stream has three parties:
@@ -172,35 +173,37 @@ func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
 		return err
 	}
 	begun := s.config.now()
-	if err := s.beginChunk(seq, begun); err != nil {
+	chunk, err := s.beginChunk(seq, begun)
+	if err != nil {
 		return err
 	}
 	s.frame = protocol.AppendChunk(s.frame[:0], samples)
-	if err := s.write(websocket.BinaryMessage, s.frame); err != nil {
-		s.tracer.chunk(seq, begun, s.config.now(), 0, err)
-		return err
+	if err = s.write(websocket.BinaryMessage, s.frame); err == nil {
+		s.noteSent(seq, begun)
+		chunk.Ahead = s.Stats().Ahead
 	}
-	s.noteSent(seq, begun)
-	if s.tracer != nil {
-		s.tracer.chunk(seq, begun, s.config.now(), s.Stats().Ahead, nil)
-	}
-	return nil
+	s.tracer.chunk(chunk, begun, s.config.now(), err)
+	return err
 }
 
 // beginChunk notes a chunk that is about to be sent: the response may come before the
 // write returns, and the time that the write waits for the service counts as lag.
-func (s *Stream) beginChunk(seq int64, begun time.Time) error {
+func (s *Stream) beginChunk(seq int64, begun time.Time) (r trace.Record, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case !s.endSent.IsZero():
-		return errors.New("no chunk can follow end_of_stream")
+		return r, errors.New("no chunk can follow end_of_stream")
 	case seq < s.nextSeq:
-		return fmt.Errorf("chunk %d cannot follow chunk %d", seq, s.nextSeq-1)
+		return r, fmt.Errorf("chunk %d cannot follow chunk %d", seq, s.nextSeq-1)
 	}
 	s.clock.add(s.sent, seq)
 	s.times.add(begun.Sub(s.opened))
-	return nil
+	r = trace.Record{Dir: trace.Outgoing, Kind: trace.KindChunk, Size: protocol.ChunkBytes, Chunk: seq}
+	if s.sent > 0 {
+		r.Gap, r.Dropped = begun.Sub(s.lastBegun), seq-s.nextSeq
+	}
+	return r, nil
 }
 
 // maxSentTimes is how many times of chunks are kept for the lag of events: five

@@ -43,8 +43,6 @@ type streamTracer struct {
 	socket net.Conn
 
 	mu    sync.Mutex
-	begun time.Time // when the newest chunk began to be sent
-	next  int64     // number of the chunk that would follow without a gap
 	asked time.Time // when the socket was queried
 }
 
@@ -83,8 +81,10 @@ func (t *streamTracer) put(r trace.Record) {
 }
 
 // socketNow is the state of the socket; nil when it is not known or was queried
-// within socketEvery. The result is not changed afterwards. t.mu is held.
+// within socketEvery. The result is not changed afterwards.
 func (t *streamTracer) socketNow(now time.Time) *trace.SocketState {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if now.Sub(t.asked) < socketEvery && !t.asked.IsZero() {
 		return nil
 	}
@@ -96,18 +96,11 @@ func (t *streamTracer) socketNow(now time.Time) *trace.SocketState {
 }
 
 // chunk records a chunk whose write began and ended at these times.
-func (t *streamTracer) chunk(seq int64, begun, done time.Time, ahead time.Duration, err error) {
+func (t *streamTracer) chunk(r trace.Record, begun, done time.Time, err error) {
 	if t == nil {
 		return
 	}
-	r := trace.Record{Stream: t.stream, Dir: trace.Outgoing, Kind: trace.KindChunk, Size: protocol.ChunkBytes, Chunk: seq, Took: done.Sub(begun), Ahead: ahead}
-	t.mu.Lock()
-	if !t.begun.IsZero() {
-		r.Gap, r.Dropped = begun.Sub(t.begun), max(seq-t.next, 0)
-	}
-	t.begun, t.next = begun, seq+1
-	r.Socket = t.socketNow(done)
-	t.mu.Unlock()
+	r.Stream, r.Took, r.Socket = t.stream, done.Sub(begun), t.socketNow(done)
 	if err != nil {
 		r.Fault, r.Text = true, err.Error()
 		t.record(r)
@@ -154,10 +147,7 @@ func (t *streamTracer) ponged(size int, took time.Duration, now time.Time) {
 	if t == nil {
 		return
 	}
-	t.mu.Lock()
-	socket := t.socketNow(now)
-	t.mu.Unlock()
-	t.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindPong, Size: size, Took: took, Socket: socket})
+	t.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindPong, Size: size, Took: took, Socket: t.socketNow(now)})
 }
 
 // ended records how the stream ended.

@@ -306,7 +306,7 @@ func BenchmarkTracer(b *testing.B) {
 				if w != nil {
 					w.asked = time.Time{} // in real time each chunk asks
 				}
-				w.chunk(seq, now, now, 0, nil)
+				w.chunk(trace.Record{Kind: trace.KindChunk, Chunk: seq}, now, now, nil)
 			}
 		})
 	}
