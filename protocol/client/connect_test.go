@@ -21,6 +21,7 @@ import (
 
 	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
+	"hubbub/protocol/trace"
 
 	"github.com/gorilla/websocket"
 )
@@ -306,11 +307,19 @@ func TestHandshakeRejected(t *testing.T) {
 		}, "302 Found: it redirects to https://example.org/x", "captive portal"},
 		{"the header Upgrade is lost", respond(426, "application/json", `{"requestId":"r","message":"m"}`), "426", "headers Upgrade and Connection"},
 		{"no WebSocket", okResponse, "this is not a WebSocket", "headers Upgrade and Connection"},
+		{"wrong accept", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Sec-WebSocket-Accept", "wrong")
+			w.WriteHeader(http.StatusSwitchingProtocols)
+		}, "101 Switching Protocols: this is not a WebSocket", "headers Upgrade and Connection"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			address, ca := protocoltest.ServeTLS(t, c.h, nil)
-			client := newTestClient(t, Options{BaseURL: address, CACert: ca})
+			log := trace.NewLog()
+			client := newTestClient(t, Options{BaseURL: address, CACert: ca, Tracer: log})
 			_, err := client.OpenStream(context.Background(), "wss"+strings.TrimPrefix(address, "https")+"/s?token=tok-123")
+			if s := log.Snapshot().Status; s.Faults != 1 || s.Streams != 0 {
+				t.Errorf("recorded as %d faults and %d streams", s.Faults, s.Streams)
+			}
 			var e *ResponseError
 			if !errors.As(err, &e) || !strings.Contains(err.Error(), c.says) || !strings.Contains(hint.Of(err), c.hint) {
 				t.Fatalf("%v; %s", err, hint.Of(err))

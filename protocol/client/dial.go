@@ -155,7 +155,6 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 	defer resp.Body.Close()
 	body := make([]byte, maxErrorBody)
 	n, _ := resp.Body.Read(body) // gorilla has read all there is into memory
-	exchange.responded(resp, body[:n])
 	e := c.responseError(resp, body[:n])
 	switch s := e.Status; {
 	case s/100 < 3:
@@ -164,6 +163,11 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 		e.hint = HintWebSocket
 	case s == http.StatusUnauthorized:
 		e.hint = "The stream's token is used, expired or wrong: start again to get a new one."
+	}
+	if e.Status == http.StatusSwitchingProtocols {
+		exchange.failed(e)
+	} else {
+		exchange.responded(resp, body[:n])
 	}
 	return e
 }

@@ -114,8 +114,10 @@ func (t *exchangeTracer) responded(resp *http.Response, body []byte) {
 	if t == nil {
 		return
 	}
-	r := trace.Record{Dir: trace.Incoming, Kind: t.in, Stream: t.stream, Code: resp.StatusCode, Size: len(body), Took: time.Since(t.begun),
-		Fault: resp.StatusCode/100 != 2 && resp.StatusCode != http.StatusSwitchingProtocols}
+	r := trace.Record{Dir: trace.Incoming, Kind: t.in, Stream: t.stream, Code: resp.StatusCode, Size: len(body), Took: time.Since(t.begun)}
+	if r.Fault = resp.StatusCode/100 != 2; t.in == trace.KindHandshake {
+		r.Fault = resp.StatusCode != http.StatusSwitchingProtocols
+	}
 	parts := []string{resp.Proto}
 	for _, name := range []string{"Retry-After", "X-Request-Id", "Via", "Location"} {
 		if v := resp.Header.Get(name); v != "" {

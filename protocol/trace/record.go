@@ -37,7 +37,7 @@ const (
 	KindRequest   Kind = "request"   // an HTTP request
 	KindResponse  Kind = "answer"    // its response
 	KindHandshake Kind = "handshake" // opening of a WebSocket: the request, and its response
-	KindFailure   Kind = "failure"   // a request or handshake without a response
+	KindFailure   Kind = "failure"   // a request or handshake without a valid response
 	KindChunk     Kind = "chunk"     // 100 ms of audio
 	KindMessage   Kind = "message"   // a message of this side: end_of_stream
 	KindEvent     Kind = "event"     // a message of the service
