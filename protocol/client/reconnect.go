@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -252,7 +253,7 @@ func (r *reconnector) limitReached(lost, failed error, wait, left time.Duration)
 		return hint.Errorf(r.hint, "%w: %w; the service asks to wait %s and %s are left: %w",
 			errNotResumed, lost, wait.Round(time.Second), left.Round(time.Second), failed)
 	}
-	return hint.Errorf(r.hint, "%w within %s: %w; the last attempt failed: %w", errNotResumed, r.limit, lost, failed)
+	return hint.Errorf(strings.TrimSpace(r.hint+" "+hint.Of(failed)), "%w within %s: %w; the last attempt failed: %w", errNotResumed, r.limit, lost, failed)
 }
 
 // wait waits before an attempt. It reports whether that is the last one.

@@ -234,6 +234,9 @@ func TestReconnectLimit(t *testing.T) {
 			if end.Err == nil || !strings.Contains(end.Err.Error(), c.text) || hint.Of(end.Err) == "" {
 				t.Errorf("the end: %v (hint %q), want %q", end.Err, hint.Of(end.Err), c.text)
 			}
+			if failed := (&ResponseError{Status: 503}).Hint(); name == "after its limit" && !strings.HasSuffix(hint.Of(end.Err), failed) {
+				t.Errorf("the hint %q does not say what to do about the last attempt", hint.Of(end.Err))
+			}
 			if n := s.requests(); c.requests > 0 && n != c.requests || c.requests == 0 && n < 2 {
 				t.Errorf("%d requests", n)
 			}
