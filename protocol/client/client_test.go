@@ -119,6 +119,15 @@ func TestErrorBodies(t *testing.T) {
 	}
 }
 
+// Without TLS, a proxy responds in place of the service.
+func TestPasswordOfAProxyWithoutTLS(t *testing.T) {
+	proxy := httptest.NewServer(respond(407, "text/html", "<title>no</title>"))
+	defer proxy.Close()
+	if _, err := newTestClient(t, Options{BaseURL: proxy.URL}).Test(t.Context()); !strings.Contains(hint.Of(err), "in HTTP_PROXY") {
+		t.Errorf("%v; %s", err, hint.Of(err))
+	}
+}
+
 // checkText checks what holds for every error that a user sees.
 func checkText(t *testing.T, err error) {
 	t.Helper()

@@ -165,7 +165,7 @@ func (c *Client) responseError(resp *http.Response, body []byte) *ResponseError 
 	case c.base.Scheme == "http" && wantsTLS.Match(body):
 		e.hint = "The server expects TLS: write https:// instead of http://"
 	case e.Status == http.StatusProxyAuthRequired:
-		e.hint = "The proxy (HTTPS_PROXY) requires a user name and password: add them to its address."
+		e.hint = "The proxy requires a user name and password: check those in its address, in " + strings.ToUpper(c.base.Scheme) + "_PROXY."
 	case !isJSON && len(body) > 0 && e.Status < 500:
 		e.hint = hintWrongService
 	}
