@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -123,7 +122,7 @@ func (a *App) config(format string) error {
 		file.Path, state = "no settings file:", "neither HOME nor XDG_CONFIG_HOME is set"
 	}
 	fmt.Fprintf(a.Stdout, "%s %s\n\n", file.Path, state)
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0) // without a heading
+	w := &table{out: a.Stdout} // without a heading
 	for _, s := range all {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Key, cmp.Or(s.Value, "-"), s.From)
 	}

@@ -2,18 +2,19 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 )
 
@@ -91,12 +92,40 @@ func (a *App) printReport(output choice, text, json func(io.Writer) error) error
 	return text(a.Stdout)
 }
 
-// table is a table on standard output, with the heading as its first line; Flush
-// completes it.
-func (a *App) table(heading string) *tabwriter.Writer {
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, heading)
-	return w
+// table is a table: lines of cells with tabs between them, which Flush writes. Unlike
+// tabwriter it knows that some characters are two cells wide.
+type table struct {
+	bytes.Buffer
+	out io.Writer
+}
+
+// table is a table on standard output; the heading is its first line.
+func (a *App) table(heading string) *table {
+	t := &table{out: a.Stdout}
+	fmt.Fprintln(t, heading)
+	return t
+}
+
+func (t *table) Flush() error {
+	var rows [][]string
+	widths := map[int]int{} // by column
+	for line := range strings.Lines(t.String()) {
+		row := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		for i, cell := range row {
+			widths[i] = max(widths[i], canvas.Width(cell))
+		}
+		rows = append(rows, row)
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		last := len(row) - 1
+		for i, cell := range row[:last] {
+			b.WriteString(cell + strings.Repeat(" ", widths[i]+2-canvas.Width(cell)))
+		}
+		b.WriteString(row[last] + "\n")
+	}
+	_, err := io.WriteString(t.out, b.String())
+	return err
 }
 
 // printJSONList prints a list as indented JSON; no entries are [], not null.
