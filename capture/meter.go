@@ -46,11 +46,12 @@ type Reading struct {
 // Meter measures one device at a time, so that a user can choose. Its methods may
 // be called from any goroutine. The zero Meter is ready.
 type Meter struct {
-	mu      sync.Mutex
+	device sync.Mutex // held while one is open: the next one may be the same
+
+	mu      sync.Mutex // guards what follows
 	input   string
 	reading Reading
 	stop    context.CancelFunc
-	done    chan struct{} // closed when the newest measurement has ended
 }
 
 // Measure measures an input from now on instead of the one before, "" = none. It
@@ -64,30 +65,30 @@ func (m *Meter) Measure(input string) {
 	if m.stop != nil {
 		m.stop()
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	before, done := m.done, make(chan struct{})
-	m.input, m.reading, m.stop, m.done = input, Reading{}, stop, done
-	go func() {
-		defer close(done)
-		if before != nil { // both may be one device
-			<-before
-		}
-		if input == "" {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(openDelay):
-		}
-		err := Measure(ctx, input, func(l Level) bool {
-			m.set(ctx, Reading{Level: l, Known: true})
-			return true
-		})
-		if err != nil {
-			m.set(ctx, Reading{Err: err})
-		}
-	}()
+	var ctx context.Context
+	ctx, m.stop = context.WithCancel(context.Background())
+	m.input, m.reading = input, Reading{}
+	if input != "" {
+		go m.run(ctx, input)
+	}
+}
+
+// run measures one input until ctx ends.
+func (m *Meter) run(ctx context.Context, input string) {
+	m.device.Lock()
+	defer m.device.Unlock()
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(openDelay):
+	}
+	err := Measure(ctx, input, func(l Level) bool {
+		m.set(ctx, Reading{Level: l, Known: true})
+		return true
+	})
+	if err != nil {
+		m.set(ctx, Reading{Err: err})
+	}
 }
 
 // set keeps a reading, unless another device is measured by now.
@@ -110,12 +111,8 @@ func (m *Meter) Reading() Reading {
 // follow.
 func (m *Meter) Close() {
 	m.Measure("")
-	m.mu.Lock()
-	done := m.done
-	m.mu.Unlock()
-	if done != nil {
-		<-done
-	}
+	m.device.Lock()
+	defer m.device.Unlock()
 }
 
 // measure returns the level of samples; without samples, silence.
