@@ -91,10 +91,10 @@ bench:
 	@.ci/install build >&2
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-## soak: memory, CPU and output to the terminal of the console over an hour with 8 speakers; ARGS="-for 10m"
+## soak: memory, CPU and output to the terminal of the console over an hour; ARGS="60 --record DIR"
 soak: build
 	@.ci/install test >&2
-	@$(GO) run ./cmd/soak $(ARGS) -- bin/hubbub
+	@.ci/soak $(ARGS)
 
 # Without variables: by the whole program, by the engine alone at four latencies, in twelve recording conditions, and the
 # names of enrolled people there.
