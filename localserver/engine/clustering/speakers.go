@@ -101,13 +101,9 @@ const mergeMinSegments = 6
 // mergeSpeakers merges speakers that turn out to be one person. A person who
 // sounds different for some seconds can get a second speaker; with more stored
 // segments of both, their centroids become similar. The speaker with more speech
-// remains. The number of the other is not used again, so nothing is merged once
-// all numbers are taken: no speaker could be created after it. Committed frames
-// keep their labels.
+// remains, and the number of the other is not used again. Committed frames keep
+// their labels.
 func (c *Clusterer) mergeSpeakers() {
-	if len(c.speakers) == c.max {
-		return
-	}
 	for b := range c.speakers {
 		for a := range b {
 			x, y := &c.speakers[a], &c.speakers[b]

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// twoSpeakers is a Clusterer for at most maxSpeakers speakers with two of them, of
-// that many segments of a second, whose centroids have a cosine of about cos.
-func twoSpeakers(maxSpeakers int, cos float64, segments ...int) *Clusterer {
+// twoSpeakers is a Clusterer for at most two speakers with both of them, of that many
+// segments of a second, whose centroids have a cosine of about cos.
+func twoSpeakers(cos float64, segments ...int) *Clusterer {
 	r := rand.New(rand.NewPCG(9, 9))
-	c := New(Default(), maxSpeakers)
+	c := New(Default(), 2)
 	a := newPerson(r)
 	for v, s := range []person{a, a.similar(cos)} {
 		c.speakers = append(c.speakers, speaker{})
@@ -24,7 +24,7 @@ func twoSpeakers(maxSpeakers int, cos float64, segments ...int) *Clusterer {
 }
 
 func TestSpeakersOfOnePersonAreMerged(t *testing.T) {
-	c := twoSpeakers(MaxSpeakers, 0.85, 9, 30)
+	c := twoSpeakers(0.85, 9, 30)
 	c.aggregate.extend(2)
 	c.aggregate.frames[1].speaker = [MaxSpeakers]float32{0.75, 0.5}
 	c.mergeSpeakers()
@@ -44,7 +44,7 @@ func TestSpeakersOfOnePersonAreMerged(t *testing.T) {
 	if v, _ := c.largestExcess(g, 0); v != 1 {
 		t.Errorf("the nearest speaker is %d, want the only one that is not merged", v)
 	}
-	restored := New(Default(), MaxSpeakers)
+	restored := New(Default(), 2)
 	if err := restored.Restore(c.AppendSnapshot(nil)); err != nil || !restored.speakers[0].merged() || restored.speakers[1].merged() {
 		t.Errorf("after Restore: %v, merged %v %v", err, restored.speakers[0].merged(), restored.speakers[1].merged())
 	}
@@ -52,7 +52,7 @@ func TestSpeakersOfOnePersonAreMerged(t *testing.T) {
 
 // A window merges them whose speech is stored.
 func TestWindowsMergeSpeakers(t *testing.T) {
-	c := twoSpeakers(MaxSpeakers, 0.85, 9, 30)
+	c := twoSpeakers(0.85, 9, 30)
 	for i, segments := range [][]Segment{nil, {{To: 250, Centre: 100, Duration: 1, Embedding: newPerson(rand.New(rand.NewPCG(1, 2))).e}}} {
 		l := LocalSpeaker{Activity: make([]float32, 250), Segments: segments}
 		c.Add(&Window{First: 10 * i, SpeechProbability: make([]float32, 250), Speakers: []LocalSpeaker{l}})
@@ -64,9 +64,8 @@ func TestWindowsMergeSpeakers(t *testing.T) {
 
 func TestTwoPeopleAreNotMerged(t *testing.T) {
 	for name, c := range map[string]*Clusterer{
-		"cosine 0.45":       twoSpeakers(MaxSpeakers, 0.45, 20, 20),
-		"too few segments":  twoSpeakers(MaxSpeakers, 0.9, mergeMinSegments-1, 20),
-		"no number is left": twoSpeakers(2, 0.9, 20, 20),
+		"cosine 0.45":      twoSpeakers(0.45, 20, 20),
+		"too few segments": twoSpeakers(0.9, mergeMinSegments-1, 20),
 	} {
 		if c.mergeSpeakers(); c.speakers[0].merged() || c.speakers[1].merged() {
 			t.Errorf("%s: merged", name)
