@@ -29,21 +29,23 @@ type bucketConfig struct {
 	maxValue int32         // bytes
 }
 
-// buckets are the buckets of every store.
+// buckets are the buckets of every store. Counters are in memory, so that a request costs
+// no disk write; those of a store that is not shared are empty, because a server alone
+// counts by itself.
 func (s *Store) buckets(storage jetstream.StorageType) []bucketConfig {
 	return []bucketConfig{
 		{&s.streams, "sessions", storage, streamTTL, 1 << 20},
 		{&s.media.names, "media", storage, mediaAge, 16 << 10},
 		{&s.jobs, "jobs", storage, jobAge, maxJob},
 		{&s.secrets, "secrets", storage, 0, 1 << 10},
+		{&s.counters, "counters", jetstream.MemoryStorage, counterTTL, useBytes * MaxCounted},
 	}
 }
 
-// sharedBuckets are those that the nodes of a cluster have in addition. Counters and
-// leases are in memory, so that a request and the renewal of a lease cost no disk write.
+// sharedBuckets are those that the nodes of a cluster have in addition. Leases are in
+// memory, because they are renewed every second or so.
 func (s *Store) sharedBuckets(storage jetstream.StorageType) []bucketConfig {
 	return []bucketConfig{
-		{&s.counters, "counters", jetstream.MemoryStorage, counterTTL, useBytes * MaxCounted},
 		{&s.leases, "leases", jetstream.MemoryStorage, leaseTTL, 1 << 10},
 		{&s.quotas, "places", storage, streamTTL, 1 << 20},
 		{&s.keys, "keys", storage, 0, 16 << 10},

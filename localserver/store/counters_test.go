@@ -9,7 +9,7 @@ import (
 )
 
 func TestCountersSlide(t *testing.T) {
-	s := shared(t, open(t, ""))
+	s := open(t, "")
 	ctx := context.Background()
 	take := func(key string, after time.Duration) Count {
 		t.Helper()
@@ -42,7 +42,7 @@ func TestCountersSlide(t *testing.T) {
 }
 
 func TestCountersAreExact(t *testing.T) {
-	s := shared(t, open(t, ""))
+	s := open(t, "")
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	taken := 0

@@ -336,7 +336,6 @@ func TestErrorHook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared(t, s)
 	ctx := context.Background()
 	if err := s.Create(ctx, record("s1"), "secret"); err != nil {
 		t.Fatal(err)

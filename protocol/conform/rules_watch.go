@@ -123,14 +123,22 @@ type watched struct {
 	end    ending
 }
 
-// watchSpeech watches a stream while some seconds of speech are sent.
+// watchSpeech watches a stream while audio is sent: a second of silence in real time, as
+// the state is sent twice a second, and some seconds of speech at once.
 func (p *prober) watchSpeech() *watched {
 	var watcher *stream
-	sender := p.excerpt(1, func(s *stream) error {
-		watcher = p.watch(s.id, "")
-		return nil
+	defer func() {
+		if watcher != nil {
+			watcher.close()
+		}
+	}()
+	sender := p.excerpt(10, func(s *stream) error {
+		if watcher == nil {
+			watcher = p.watch(s.id, "")
+		}
+		p.sleep(protocol.ChunkDuration)
+		return s.chunk(make([]float32, protocol.ChunkSamples))
 	})
-	defer watcher.close()
 	watcher.waitEnd(p.ctx, promptly+p.Slack)
 	w := &watched{sender: sender}
 	w.seen, w.end = watcher.received()

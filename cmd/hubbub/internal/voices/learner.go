@@ -75,7 +75,7 @@ func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 	text := fmt.Sprintf("a voiceprint of %s is stored in %s; no audio is stored", name, l.store.Dir)
 	alike, err := l.store.Alike(voice)
 	if alike != "" {
-		text += "; " + alike
+		text = alike + "; " + text // the end of a long line is cut off on the screen
 	}
 	return text, err
 }
