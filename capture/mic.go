@@ -285,6 +285,9 @@ func (m *microphone) Close() error {
 // reopen is one attempt; see deviceSource.
 func (m *microphone) reopen(ctx context.Context, orDefault bool) (Source, error) {
 	m.release(ctx)
+	if err := ctx.Err(); err != nil { // its reader may be in the driver still
+		return nil, err
+	}
 	if errors.Is(m.failure, device.ErrPlaysOnly) && device.PlaysOnly(ctx) { // the device is what the machine plays
 		return nil, m.failure
 	}
