@@ -19,6 +19,7 @@ import (
 	"github.com/muesli/termenv"
 
 	"hubbub/protocol"
+	"hubbub/testkit"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
@@ -69,7 +70,7 @@ func BenchmarkTerminal(b *testing.B) {
 		const long = 5 * time.Second
 		ctx, cancel := context.WithTimeout(context.Background(), long)
 		in, keep := io.Pipe()
-		out, begin := &sink{}, time.Now()
+		out, begin := &testkit.Buffer{}, time.Now()
 		o := Options{Input: in, Output: out, Controls: display.Controls{Snapshot: func() display.State {
 			// A new chunk every 100 ms, as from a microphone. Building a sample
 			// state costs more than showing it: they are built before.
@@ -183,9 +184,7 @@ var prepared = sync.OnceValue(func() (s []display.State) {
 
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 

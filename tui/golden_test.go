@@ -14,6 +14,7 @@ import (
 	"github.com/muesli/termenv"
 
 	"hubbub/protocol"
+	"hubbub/testkit"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
@@ -25,12 +26,8 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".golden")
 	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.MkdirAll("testdata", 0o755))
+		testkit.NoError(t, os.WriteFile(path, got, 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)
@@ -174,9 +171,7 @@ func TestGoldenSummary(t *testing.T) {
 		ascii   bool
 	}{{"summary", termenv.TrueColor, false}, {"summary-plain", termenv.Ascii, false}, {"summary-ascii", termenv.TrueColor, true}} {
 		var b bytes.Buffer
-		if err := writeSummary(&b, 80, display.NewSession(s, nil), canvas.NewTheme(c.profile, true, false), canvas.NewGlyphs(c.ascii)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, writeSummary(&b, 80, display.NewSession(s, nil), canvas.NewTheme(c.profile, true, false), canvas.NewGlyphs(c.ascii)))
 		text := ansi.Strip(b.String())
 		// The columns stand under each other.
 		at := -1
@@ -197,9 +192,7 @@ func TestGoldenSummary(t *testing.T) {
 
 func TestSummaryOfNothing(t *testing.T) {
 	var b bytes.Buffer
-	if err := Summary(&b, display.State{}, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, Summary(&b, display.State{}, Options{}))
 	if got, want := b.String(), "hubbub  0:00  0 speakers  0 turns\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

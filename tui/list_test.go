@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hubbub/protocol"
+	"hubbub/testkit"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 )
@@ -273,15 +274,11 @@ func TestLatestTurnsAfterHours(t *testing.T) {
 		}
 	}
 	a, err := protocol.Annotations{}.Bookmark(3*3600+100, "later")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	early := tuitest.State(nil, 2, 1) // of a replay
 	early.Timeline.Lanes, early.Length = []protocol.Lane{{Speaker: "SPEAKER_00", Open: true, OpenSince: 1}}, 3*3600+300
 	m := testModel(early, 80, 40)
-	if err := m.annotations.Update(func(protocol.Annotations) (protocol.Annotations, error) { return a, nil }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, m.annotations.Update(func(protocol.Annotations) (protocol.Annotations, error) { return a, nil }))
 	screenHasNot(t, m, "later")
 	press(m, "t")
 	screenHas(t, m, "3:01:40  ◆ later")

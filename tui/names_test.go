@@ -10,6 +10,7 @@ import (
 	"github.com/muesli/termenv"
 
 	"hubbub/protocol"
+	"hubbub/testkit"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
@@ -143,9 +144,7 @@ func TestGoldenNames(t *testing.T) {
 	}
 	s, store := named(8, wideNames)
 	var b strings.Builder
-	if err := writeSummary(&b, 80, display.NewSession(s, store), canvas.NewTheme(termenv.Ascii, true, false), canvas.NewGlyphs(false)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, writeSummary(&b, 80, display.NewSession(s, store), canvas.NewTheme(termenv.Ascii, true, false), canvas.NewGlyphs(false)))
 	golden(t, "summary-names", []byte(strings.ReplaceAll(b.String(), "\x1b", "^")))
 }
 
@@ -154,9 +153,7 @@ func TestSummaryOnANarrowTerminal(t *testing.T) {
 	s, store := named(8, append([]string{strings.Repeat("long ", 12)}, wideNames...))
 	for _, width := range []int{minWidth, 60, 80} {
 		var b strings.Builder
-		if err := writeSummary(&b, width, display.NewSession(s, store), canvas.NewTheme(termenv.Ascii, true, true), canvas.NewGlyphs(false)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, writeSummary(&b, width, display.NewSession(s, store), canvas.NewTheme(termenv.Ascii, true, true), canvas.NewGlyphs(false)))
 		for _, line := range strings.Split(b.String(), "\n") {
 			if got := canvas.Width(line); got > width {
 				t.Errorf("%d cells on a terminal of %d: %q", got, width, line)

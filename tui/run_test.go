@@ -1,12 +1,10 @@
 package tui
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,36 +13,10 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/recovered"
+	"hubbub/testkit"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 )
-
-// sink keeps what is written to it.
-type sink struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *sink) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *sink) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: did not happen", what)
-		}
-	}
-}
 
 const (
 	enterScreen = "\x1b[?1049h"
@@ -53,10 +25,10 @@ const (
 )
 
 // run starts Run without a terminal; keys go into the writer.
-func run(t *testing.T, ctx context.Context, o Options) (keys *io.PipeWriter, out *sink, done chan error) {
+func run(t *testing.T, ctx context.Context, o Options) (keys *io.PipeWriter, out *testkit.Buffer, done chan error) {
 	t.Helper()
 	r, w := io.Pipe()
-	out, done = &sink{}, make(chan error, 1)
+	out, done = &testkit.Buffer{}, make(chan error, 1)
 	o.Input, o.Output = r, out
 	go func() {
 		done <- Run(ctx, o)
@@ -77,7 +49,7 @@ func awaitEnd(t *testing.T, done chan error) error {
 	}
 }
 
-func checkRestored(t *testing.T, out *sink) {
+func checkRestored(t *testing.T, out *testkit.Buffer) {
 	t.Helper()
 	s := out.String()
 	if !strings.Contains(s, enterScreen) {
@@ -109,9 +81,9 @@ func TestRunEnds(t *testing.T) {
 			Controls: display.Controls{Snapshot: func() display.State { return tuitest.State(tuitest.FourSpeakers, 60, 1) }},
 			Messages: box,
 		})
-		eventually(t, "the screen appears", func() bool { return strings.Contains(out.String(), "SPEAKER_00") })
+		testkit.Eventually(t, "the screen appears", func() bool { return strings.Contains(out.String(), "SPEAKER_00") })
 		box <- Msg{Kind: MsgNotice, Text: "a made-up notice"}
-		eventually(t, "the notice appears", func() bool { return strings.Contains(out.String(), "a made-up notice") })
+		testkit.Eventually(t, "the notice appears", func() bool { return strings.Contains(out.String(), "a made-up notice") })
 		c.end(keys, cancel)
 		if err := awaitEnd(t, done); !errors.Is(err, c.want) || c.want == nil && err != nil {
 			t.Errorf("%s: Run returns %v, want %v", c.name, err, c.want)
@@ -137,7 +109,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 				},
 				Export: func(protocol.Annotations) (string, error) { panic("a made-up panic") },
 			}})
-			eventually(t, "the screen appears", func() bool { return strings.Contains(out.String(), "SPEAKER_00") })
+			testkit.Eventually(t, "the screen appears", func() bool { return strings.Contains(out.String(), "SPEAKER_00") })
 			if where == "update" {
 				broken.Store(true)
 			} else {
@@ -159,7 +131,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 // TestPanicOfTheView: the first screen cannot be drawn.
 func TestPanicOfTheView(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	out := &sink{}
+	out := &testkit.Buffer{}
 	m, p := newProgram(t.Context(), Options{Input: strings.NewReader(""), Output: out, Controls: display.Controls{
 		Snapshot: func() display.State { return tuitest.State(tuitest.FourSpeakers, 60, 1) },
 	}})

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"hubbub/testkit"
 )
 
 // terminal is a tmux of its own that runs this test binary as runSample does.
@@ -22,9 +24,7 @@ var terminals atomic.Int32
 func openTerminal(t *testing.T, w, h int, spec string, env ...string) *terminal {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	// With CI set, the colour library takes no terminal for one.
 	words := append([]string{"env", "-u", "CI", "LC_ALL=C.UTF-8", "HUBBUB_TUI_SAMPLE='" + spec + "'"}, env...)
 	// A shell stays behind, as in a user's terminal.
@@ -203,9 +203,7 @@ func TestTmuxSuspendAndResume(t *testing.T) {
 		t.Skip("bash is not installed: there is no job control to test with")
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	x := emptyTerminal(t, 100, 30, "PS1='prompt> ' exec bash --noprofile --norc -i")
 	x.shows(`(?m)^prompt>`)
 	x.keys("HUBBUB_TUI_SAMPLE='people=4 at=50 speed=1' LC_ALL=C.UTF-8 '"+self+"'", "Enter")

@@ -10,6 +10,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 	"hubbub/tui/tuitest"
 )
 
@@ -157,9 +158,7 @@ func TestCorrectionOfVoices(t *testing.T) {
 func TestCorrectionAfterLearning(t *testing.T) {
 	m, _ := voiceModel(t)
 	a, err := protocol.Annotations{}.Rename("SPEAKER_00", "Anna")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	m.annotations = protocol.NewAnnotationsStore(a)
 	press(m, "1", "V")
 	m.Update(runCommand(press(m, "y")))

@@ -17,6 +17,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
+	"hubbub/testkit"
 	"hubbub/tui/canvas"
 	"hubbub/tui/tuitest"
 	"hubbub/tui/wire"
@@ -374,8 +375,6 @@ func BenchmarkWireView(b *testing.B) {
 func decode64(t *testing.T, text string) string {
 	t.Helper()
 	b, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return string(b)
 }

@@ -12,25 +12,21 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"hubbub/testkit"
 )
 
 // accepted is the server's side of a connection over TCP, and the client's side.
 func accepted(t *testing.T, config *tls.Config) (server *Conn, client *net.TCPConn) {
 	t.Helper()
 	tcp, err := Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &Listener{Listener: tcp, TLS: config, Reject: reject, Log: (&logBuffer{}).logger()}
+	testkit.NoError(t, err)
+	l := &Listener{Listener: tcp, TLS: config, Reject: reject, Log: (&testkit.Buffer{}).Logger()}
 	t.Cleanup(func() { _ = l.Close() })
 	dialed, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	conn, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, c := range []net.Conn{dialed, conn} {
 		t.Cleanup(func() { _ = c.Close() })
 		_ = c.SetDeadline(time.Now().Add(testTimeout))
@@ -41,11 +37,9 @@ func accepted(t *testing.T, config *tls.Config) (server *Conn, client *net.TCPCo
 func TestAcceptReturnsErrors(t *testing.T) {
 	t.Parallel()
 	tcp, err := Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var log logBuffer
-	l := &Listener{Listener: tcp, Log: log.logger()}
+	testkit.NoError(t, err)
+	var log testkit.Buffer
+	l := &Listener{Listener: tcp, Log: log.Logger()}
 	_ = l.Close()
 	if conn, err := l.Accept(); conn != nil || !errors.Is(err, net.ErrClosed) || log.String() != "" {
 		t.Errorf("%v %v %s", conn, err, &log)
@@ -158,7 +152,7 @@ func TestPlainRequestsToTLS(t *testing.T) {
 func pipe(reject func(net.Conn, int, string)) (server *Conn, client net.Conn) {
 	config, _ := certificate()
 	below, client := net.Pipe()
-	server = &Conn{tcp: below, tls: tls.Server(below, config), listener: &Listener{Reject: reject, Log: (&logBuffer{}).logger()}}
+	server = &Conn{tcp: below, tls: tls.Server(below, config), listener: &Listener{Reject: reject, Log: (&testkit.Buffer{}).Logger()}}
 	server.Conn = server.tls
 	return server, client
 }

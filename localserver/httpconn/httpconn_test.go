@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"hubbub/testkit"
 )
 
 // testTimeout bounds what a test waits for; it is reached only when it fails.
@@ -36,33 +38,11 @@ func reject(conn net.Conn, status int, message string) {
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d Refused\r\n%s: %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", status, messageHeader, message)
 }
 
-// logBuffer is a log at debug level.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
-func (b *logBuffer) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug}))
-}
-
 // testServer is an http.Server behind a Listener.
 type testServer struct {
 	addr   string
 	client *tls.Config // trusts the server; nil without TLS
-	log    *logBuffer
+	log    *testkit.Buffer
 }
 
 // certificate returns a server's configuration, and that of a client that trusts it.
@@ -83,11 +63,9 @@ var certificateOnce = sync.OnceValues(func() (server, client *tls.Config) {
 func serve(t *testing.T, withTLS bool, h http.HandlerFunc) *testServer {
 	t.Helper()
 	tcp, err := Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &testServer{addr: tcp.Addr().String(), log: &logBuffer{}}
-	l := &Listener{Listener: tcp, Reject: reject, Log: s.log.logger()}
+	testkit.NoError(t, err)
+	s := &testServer{addr: tcp.Addr().String(), log: &testkit.Buffer{}}
+	l := &Listener{Listener: tcp, Reject: reject, Log: s.log.Logger()}
 	server := &http.Server{Handler: Handled(h), ConnContext: Context, ConnState: State, MaxHeaderBytes: 4 << 10, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	if withTLS {
 		l.TLS, s.client = certificate()
@@ -111,9 +89,7 @@ func serve(t *testing.T, withTLS bool, h http.HandlerFunc) *testServer {
 func (s *testServer) dial(t *testing.T) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(testTimeout))
 	return conn
@@ -168,18 +144,14 @@ func TestUnreadRequests(t *testing.T) {
 					for range before {
 						_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 						res, err := http.ReadResponse(in, nil)
-						if err != nil {
-							t.Fatal(err)
-						}
+						testkit.NoError(t, err)
 						if body, err := io.ReadAll(res.Body); res.StatusCode != 200 || string(body) != "of the handler" || err != nil {
 							t.Fatalf("the request before: %d %q %v", res.StatusCode, body, err)
 						}
 					}
 					_, _ = io.WriteString(conn, c.request)
 					res, err := http.ReadResponse(in, nil)
-					if err != nil {
-						t.Fatal(err)
-					}
+					testkit.NoError(t, err)
 					if message := res.Header.Get(messageHeader); res.StatusCode != c.status || message != c.message {
 						t.Errorf("%d %q", res.StatusCode, message)
 					}
@@ -214,9 +186,7 @@ func TestResponsesOfHandlersAreNotReplaced(t *testing.T) {
 		client, url := s.httpClient(t)
 		for range 3 { // over one connection
 			res, err := client.Get(url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			got, err := io.ReadAll(res.Body)
 			_ = res.Body.Close()
 			if res.StatusCode != http.StatusTeapot || string(got) != body || err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // Every error of Listen names the address, says in the program's own words what is
@@ -15,9 +16,7 @@ import (
 func TestListenErrors(t *testing.T) {
 	t.Parallel()
 	used, err := Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer used.Close()
 	cases := map[string]struct{ text, hint string }{
 		used.Addr().String():     {"the address is in use", "Another program listens there"},

@@ -8,6 +8,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
+	"hubbub/testkit"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 )
@@ -17,9 +18,7 @@ func TestAccessible(t *testing.T) {
 	a := NewAccessible(&b, display.Controls{Microphones: struct{ display.Microphones }{}})
 	s := display.State{Source: "meeting.wav", Server: "built-in server"}
 	say := func(f func()) {
-		if err := a.State(s); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, a.State(s))
 		if f != nil {
 			f()
 		}
@@ -94,9 +93,7 @@ func TestAccessibleDetail(t *testing.T) {
 	said := func(f func()) string {
 		b.Reset()
 		f()
-		if err := a.State(s); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, a.State(s))
 		return b.String()
 	}
 	lane := func(label string, open bool) {
@@ -152,12 +149,8 @@ func TestWatchingInWords(t *testing.T) {
 	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 	s.Source, s.Stream, s.Watching, s.Level, s.Levels = "stream "+tuitest.Stream, tuitest.Stream, true, display.Level{}, nil
 	a := NewAccessible(&b, display.Controls{Snapshot: func() display.State { return s }})
-	if err := a.State(s); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Run("status"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, a.State(s))
+	testkit.NoError(t, a.Run("status"))
 	for _, want := range []string{"Watching stream " + tuitest.Stream + ". There is no sound here.\n", "Somebody else sends it"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in %q", want, b.String())
@@ -171,12 +164,8 @@ func TestWatchingInWords(t *testing.T) {
 
 	b.Reset()
 	s.Watching, s.Source = false, "microphone"
-	if err := a.Run("status"); err != nil {
-		t.Fatal(err)
-	}
-	if err := NewAccessible(&b, display.Controls{}).State(s); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, a.Run("status"))
+	testkit.NoError(t, NewAccessible(&b, display.Controls{}).State(s))
 	if n := strings.Count(b.String(), "Others watch it as stream "+tuitest.Stream+".\n"); n != 2 {
 		t.Errorf("the id is said %d times: %q", n, b.String())
 	}
@@ -203,14 +192,10 @@ func TestAccessibleAnnouncesRecognised(t *testing.T) {
 	s := display.State{Conn: display.Open, Source: "mic", Server: "built-in server"}
 	s.Timeline.Lanes = []protocol.Lane{{Speaker: "SPEAKER_00", Open: true}, {Speaker: "SPEAKER_01"}}
 	annotations, err := protocol.Annotations{}.Rename("SPEAKER_01", "Anna")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	a := NewAccessible(&b, display.Controls{Annotations: protocol.NewAnnotationsStore(annotations)})
 	for range 2 {
-		if err := a.State(s); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, a.State(s))
 		s.Timeline.Lanes = []protocol.Lane{{Speaker: "SPEAKER_00", Match: "Sam", Open: true}, {Speaker: "SPEAKER_01", Match: "Rosa"}}
 	}
 	_ = a.State(s)

@@ -11,6 +11,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 )
@@ -117,9 +118,7 @@ func TestPlaybackCommands(t *testing.T) {
 	p := &tuitest.Player{}
 	c.o.Player = p
 	for _, line := range []string{"pause", "seek 1:02:03", "seek 90", "seek 1:75", "seek x", "seek 1.5:0", "faster", "faster", "slower"} {
-		if err := c.Run(line); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, c.Run(line))
 	}
 	if p.Toggled != 1 || p.Speed != 1 || len(p.Sought) != 2 || p.Sought[0] != 3723 || p.Sought[1] != 90 {
 		t.Errorf("%+v", p)
@@ -163,9 +162,7 @@ func TestWireCommand(t *testing.T) {
 		var b strings.Builder
 		k := NewAccessible(&b, display.Controls{Snapshot: func() display.State { return display.State{} }, Wire: tuitest.Log(c.end).Snapshot})
 		for _, line := range []string{"wire", "wire 0", "help"} {
-			if err := k.Run(line); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, k.Run(line))
 		}
 		for _, want := range append(c.want, "0 is not a number", "wire [COUNT]: reports the connection in detail") {
 			if !strings.Contains(b.String(), want) {
@@ -207,9 +204,7 @@ func TestRememberCommands(t *testing.T) {
 	f := &tuitest.Memory{}
 	c.o.Memory = f
 	for _, line := range []string{"remember 1", "name 1 Anna", "name 1 Ann", "remember Ann", "remember nobody", "never", "name 2 Ben"} {
-		if err := c.Run(line); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, c.Run(line))
 	}
 	f.Fixes = "the voiceprint of Ann is stored as Eva now"
 	_ = c.Run("name 1 Eva")
@@ -246,9 +241,7 @@ func TestReplayInWords(t *testing.T) {
 		_ = c.State(s)
 	}
 	for _, say := range []string{"status", "play", "faster", "seek 90:00", "last 100"} {
-		if err := c.Run(say); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, c.Run(say))
 	}
 	got := b.String()
 	for _, want := range []string{

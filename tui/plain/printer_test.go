@@ -10,6 +10,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
+	"hubbub/testkit"
 	"hubbub/tui/display"
 )
 
@@ -43,13 +44,9 @@ func TestPrinterFormats(t *testing.T) {
 		var b bytes.Buffer
 		p := NewPrinter(&b, format, "meeting")
 		for i := range events {
-			if err := p.Event(events[i]); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, p.Event(events[i]))
 			before := b.Len()
-			if err := p.Turn(threeTurns[i]); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, p.Turn(threeTurns[i]))
 			if format != FormatEvents && b.Len() == before {
 				t.Errorf("%s: a finished turn is kept back", format)
 			}
@@ -64,9 +61,7 @@ func TestPrinterKeepsControlCharactersOutOfLines(t *testing.T) {
 	for _, format := range []Format{FormatLines, FormatJSON, FormatRTTM} {
 		var b bytes.Buffer
 		p := NewPrinter(&b, format, "live")
-		if err := p.Turn(protocol.Turn{Speaker: "a\x1b[2J\nb<&>", Start: 1, End: 2}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, p.Turn(protocol.Turn{Speaker: "a\x1b[2J\nb<&>", Start: 1, End: 2}))
 		if out := b.String(); strings.Count(out, "\n") != 1 || strings.ContainsRune(out, '\x1b') {
 			t.Errorf("%s: %q", format, out)
 		}
@@ -75,9 +70,7 @@ func TestPrinterKeepsControlCharactersOutOfLines(t *testing.T) {
 
 func TestPrinterTellsAClosedPipe(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer w.Close()
 	r.Close()
 	p := NewPrinter(w, FormatLines, "live")
@@ -111,9 +104,7 @@ func TestPrinterWire(t *testing.T) {
 	for _, format := range []Format{FormatWire, FormatLines} {
 		var b bytes.Buffer
 		p := NewPrinter(&b, format, "live")
-		if err := p.Wire(r); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, p.Wire(r))
 		want := ""
 		if format == FormatWire {
 			want = r.Line() + "\n"

@@ -10,6 +10,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/protocoltest"
+	"hubbub/testkit"
 )
 
 // TestFaultyMessagesAreReported: what cannot be read is not passed over in silence, what is
@@ -29,15 +30,11 @@ func TestFaultyMessagesAreReported(t *testing.T) {
 	reports := []string{"a message of the service cannot be read: binary message of 3 bytes, which services do not send\n", "Invalid chunk size\n"}
 	counts := []string{"errors that the service reported: 4\n", "messages of the service that could not be read: 3\n", "events that contradict others or have an impossible time: 1\n", "turns whose end did not arrive: 1\n"}
 	for output, want := range map[string][]string{"lines": slices.Concat(reports, counts), "events": counts, "": slices.Concat(reports, counts)} {
-		var out, errs lockedBuffer
+		var out, errs testkit.Buffer
 		d, err := NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: output, Accessible: output == "", Allowed: []string{"tui", "lines", "events"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		s, _ := liveWith(t, service, "", client.ResilientOptions{Unpaced: true})
-		if err := Run(t.Context(), s, d); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, Run(t.Context(), s, d))
 		text := errs.String()
 		if output == "" {
 			text = out.String()

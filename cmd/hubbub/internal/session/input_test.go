@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hubbub/capture"
+	"hubbub/testkit"
 )
 
 // noticed is a display without a screen that keeps notices.
@@ -47,9 +48,7 @@ func TestReportInput(t *testing.T) {
 		{capture.Stats{Device: "desk + output"}, capture.Stats{Device: "headset + television", Gaps: []capture.Gap{{Start: 60, End: 62}}}, `"headset + television" is used instead of "desk + output"; 2.0 s of audio from 1:00 on are missing`},
 	} {
 		var d noticed
-		if err := reportInput(c.was, c.is, &d); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, reportInput(c.was, c.is, &d))
 		if got := strings.Join(d.texts, "\n"); got != c.want {
 			t.Errorf("%+v, then %+v: %q, want %q", c.was, c.is, got, c.want)
 		}

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +21,7 @@ import (
 	"hubbub/protocol/client"
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/recovered"
+	"hubbub/testkit"
 	"hubbub/tui/display"
 )
 
@@ -68,9 +67,7 @@ func (d *stub) turn(t protocol.Turn) error {
 func newClient(t *testing.T, s protocoltest.Service) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Options{BaseURL: protocoltest.Serve(t, s.Handler()), APIKey: "key"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -85,30 +82,18 @@ func liveWith(t *testing.T, s protocoltest.Service, dir string, o client.Resilie
 	t.Helper()
 	wav := filepath.Join(t.TempDir(), "talk.wav")
 	w, err := audiofile.CreateWAV(wav)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Write(make([]float32, capture.SampleRate/2)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, w.Write(make([]float32, capture.SampleRate/2)))
+	testkit.NoError(t, w.Close())
 	source, err := capture.Open(t.Context(), capture.Spec{Input: wav})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	stream, err := newClient(t, s).OpenResilient(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = stream.Close() })
 	annotations := protocol.NewAnnotationsStore(protocol.Annotations{})
 	recorder := recording.NewRecorder(source.Info(), recording.NewInfo("test", source.Info(), "server", time.Second, capture.Fast), annotations)
 	if dir != "" {
-		if err := recorder.Start(dir, 0, nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, recorder.Start(dir, 0, nil))
 	}
 	input, end := context.WithCancel(context.Background())
 	t.Cleanup(end)
@@ -132,9 +117,7 @@ func oneTurnWatched(w http.ResponseWriter, r *http.Request) {
 func watched(t *testing.T, s protocoltest.Service) *Watched {
 	t.Helper()
 	stream, err := newClient(t, s).Watch(t.Context(), protocoltest.ID, time.Minute, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = stream.Close() })
 	annotations := protocol.NewAnnotationsStore(protocol.Annotations{})
 	recorder := recording.NewRecorder(WatchedSource(protocoltest.ID), recording.Info{Watched: protocoltest.ID}, annotations)
@@ -145,13 +128,9 @@ func watched(t *testing.T, s protocoltest.Service) *Watched {
 func recorded(t *testing.T) *recording.Recording {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, recording.TurnsFile), []byte("SPEAKER talk 1 0.050 0.050 <NA> <NA> SPEAKER_00 <NA> <NA>\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(filepath.Join(dir, recording.TurnsFile), []byte("SPEAKER talk 1 0.050 0.050 <NA> <NA> SPEAKER_00 <NA> <NA>\n"), 0o600))
 	rec, err := recording.Read(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return rec
 }
 
@@ -178,7 +157,7 @@ func TestLifecycle(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- Run(t.Context(), s, d) }()
 			if stays {
-				waitFor(t, func() bool { return s.state().Finished })
+				testkit.Eventually(t, "the end", func() bool { return s.state().Finished })
 				select {
 				case <-ended:
 					t.Fatalf("%s: the session ended before its user quit", kind)
@@ -196,19 +175,10 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
-func waitFor(t *testing.T, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(protocoltest.Timeout); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("waited in vain")
-		}
-	}
-}
-
 // waitForEvents waits until the stream has begun.
 func waitForEvents(t *testing.T, s Session) {
 	t.Helper()
-	waitFor(t, func() bool { return s.state().Timeline.Counts.Events > 0 })
+	testkit.Eventually(t, "events", func() bool { return s.state().Timeline.Counts.Events > 0 })
 }
 
 // TestPanics lets each part of each kind of session panic: the session ends in
@@ -371,18 +341,12 @@ func TestReplayNames(t *testing.T) {
 	turns := "SPEAKER talk 1 0.0 1.0 <NA> <NA> A <NA> <NA>\nSPEAKER talk 1 1.0 1.0 <NA> <NA> B <NA> <NA>\nSPEAKER talk 1 2.0 1.0 <NA> <NA> Anna <NA> <NA>\n"
 	annotations := `{"version":1,"names":{"A":"Anna"},"merges":[{"from":"B","into":"A"}]}`
 	for name, text := range map[string]string{recording.TurnsFile: turns, recording.NotesFile: annotations} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	rec, err := recording.Read(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	d := newStub(false)
-	if err := Run(t.Context(), NewReplay(rec, 0, protocol.NewAnnotationsStore(rec.Annotations)), d); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, Run(t.Context(), NewReplay(rec, 0, protocol.NewAnnotationsStore(rec.Annotations)), d))
 	var names []string
 	for _, turn := range d.turns {
 		names = append(names, turn.Speaker)
@@ -397,18 +361,12 @@ func TestReplayNamesOfRecognised(t *testing.T) {
 	turns := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0, End: 1, Match: "Sam"}}
 	for name, want := range map[string]string{"Anna": "00:00:00.000 00:00:01.000 Anna\n", "Sam": "00:00:00.000 00:00:01.000 Sam\n"} {
 		annotations, err := protocol.Annotations{}.Rename("SPEAKER_00", name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var out lockedBuffer
+		testkit.NoError(t, err)
+		var out testkit.Buffer
 		d, err := NewDisplay(Streams{Stdout: &out, Stderr: io.Discard}, DisplayOptions{Output: "lines", Allowed: []string{"tui", "lines"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		r := NewReplay(recorded(t), 0, protocol.NewAnnotationsStore(annotations))
-		if err := d.open(r); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, d.open(r))
 		if err := r.deliver(d, []recording.Step{{Turns: slices.Clone(turns)}}); err != nil || out.String() != want {
 			t.Errorf("%q: %v, %q, want %q", name, err, out.String(), want)
 		}
@@ -418,7 +376,7 @@ func TestReplayNamesOfRecognised(t *testing.T) {
 // TestText writes turns and messages on standard output and everything else on
 // standard error.
 func TestText(t *testing.T) {
-	var out, errs lockedBuffer
+	var out, errs testkit.Buffer
 	d, err := NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: "rttm", Allowed: []string{"tui", "rttm"}})
 	if err != nil || d.Attended() {
 		t.Fatal(err)
@@ -447,32 +405,13 @@ func TestText(t *testing.T) {
 	}
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 // TestNothingIsRecordedAfterTheEnd: the recording of the session stays as it is, and no empty
 // one is made.
 func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "recording")
 	s, recorder := live(t, protocoltest.Service{Stream: protocoltest.OneTurn}, dir)
 	defer func() { _ = recorder.Close(nil) }()
-	if err := Run(t.Context(), s, newStub(false)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, Run(t.Context(), s, newStub(false)))
 	if text, err := s.record.toggle(); err == nil || !strings.Contains(err.Error(), "the session is over") {
 		t.Errorf("%q, %v", text, err)
 	}

@@ -19,6 +19,7 @@ import (
 	"hubbub/protocol/client"
 	"hubbub/protocol/export"
 	"hubbub/protocol/protocoltest"
+	"hubbub/testkit"
 	"hubbub/tui"
 	"hubbub/tui/display"
 )
@@ -28,9 +29,7 @@ import (
 func TestExport(t *testing.T) {
 	t.Chdir(t.TempDir())
 	annotations, err := protocol.Annotations{}.Rename("SPEAKER_00", "Anna")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	open := protocoltest.Service{Watch: func(w http.ResponseWriter, r *http.Request) {
 		if conn := protocoltest.Upgrade(w, r); conn != nil {
 			defer conn.Close()
@@ -55,7 +54,7 @@ func TestExport(t *testing.T) {
 		d := newStub(true)
 		ended := make(chan error, 1)
 		go func() { ended <- Run(t.Context(), c.source, d) }()
-		waitFor(t, func() bool { st := c.source.state(); return st.Finished || !c.ended && st.Timeline.Decided > 0.05 })
+		testkit.Eventually(t, "the turns", func() bool { st := c.source.state(); return st.Finished || !c.ended && st.Timeline.Decided > 0.05 })
 		line, err := c.source.export(annotations)
 		close(d.quit)
 		if runErr := <-ended; err != nil || runErr != nil {
@@ -102,15 +101,11 @@ func TestReconnection(t *testing.T) {
 		}
 		protocoltest.OneTurn(conn)
 	}}
-	var out, errs lockedBuffer
+	var out, errs testkit.Buffer
 	d, err := NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: "lines", Allowed: []string{"tui", "lines"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	s, _ := liveWith(t, service, "", client.ResilientOptions{Unpaced: true, Limit: time.Minute})
-	if err := Run(t.Context(), s, d); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, Run(t.Context(), s, d))
 	for _, want := range []string{"hubbub: the stream was lost and is being resumed: ", "hubbub: the stream continues; the service does not know its speakers and gives them new labels\n", "hubbub: the stream was lost once\n"} {
 		if !strings.Contains(errs.String(), want) {
 			t.Errorf("no %q in %q", want, errs.String())
@@ -121,15 +116,13 @@ func TestReconnection(t *testing.T) {
 // TestScreenThatWasClosed: while the service finishes, the normal screen says what is waited
 // for and what happens.
 func TestScreenThatWasClosed(t *testing.T) {
-	var errs lockedBuffer
+	var errs testkit.Buffer
 	d := &fullScreen{streams: Streams{Stderr: &errs}, mailbox: make(chan tui.Msg, 1)}
 	for _, text := range []string{"on the screen", "below it"} {
-		if err := d.notice(text, true); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, d.notice(text, true))
 		d.quit()
 	}
-	waitFor(t, func() bool { return strings.Contains(errs.String(), "waiting for the last turns") })
+	testkit.Eventually(t, "the report", func() bool { return strings.Contains(errs.String(), "waiting for the last turns") })
 	if text := errs.String(); strings.Contains(text, "on the screen") || !strings.Contains(text, "hubbub: below it\n") || !strings.Contains(text, "ctrl+c") {
 		t.Errorf("%q", text)
 	}
@@ -159,20 +152,12 @@ func TestDescribeChange(t *testing.T) {
 func TestGapsAreReportedOnce(t *testing.T) {
 	var out bytes.Buffer
 	d, err := NewDisplay(Streams{Stdout: &out}, DisplayOptions{Accessible: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	a := d.(*accessible)
 	changed := client.ConnectionChange{Gap: protocol.Span{Start: 61, End: 63.5}}
-	if err := d.notice(describeChange(&changed, d), false); err != nil {
-		t.Fatal(err)
-	}
-	if err := reportInput(capture.Stats{Device: "desk"}, capture.Stats{Device: "headset", Gaps: []capture.Gap{{Start: 70, End: 72}}}, d); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.out.State(display.State{Gaps: []protocol.Span{changed.Gap, {Start: 70, End: 72}}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, d.notice(describeChange(&changed, d), false))
+	testkit.NoError(t, reportInput(capture.Stats{Device: "desk"}, capture.Stats{Device: "headset", Gaps: []capture.Gap{{Start: 70, End: 72}}}, d))
+	testkit.NoError(t, a.out.State(display.State{Gaps: []protocol.Span{changed.Gap, {Start: 70, End: 72}}}))
 	want := `the stream continues; the service does not know its speakers and gives them new labels: merge joins them
 "headset" is used instead of "desk"
 Connecting to the server.

@@ -17,6 +17,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/words"
+	"hubbub/testkit"
 )
 
 // slowRecogniser takes a time for each turn.
@@ -93,18 +94,16 @@ func testSkippedWords(t *testing.T, ended bool) {
 	defer cancel()
 	first, second := ended, false
 	d.onRun = func() {
-		waitFor(t, func() bool { return len(s.state().Timeline.Turns()) > 0 })
+		testkit.Eventually(t, "a turn", func() bool { return len(s.state().Timeline.Turns()) > 0 })
 		if ended {
-			waitFor(t, s.inputEnded)
+			testkit.Eventually(t, "the end of the input", s.inputEnded)
 			cancel()
 		} else {
 			first, second = s.SkipWords(), s.SkipWords()
 		}
 	}
 	begun := time.Now()
-	if err := Run(ctx, s, d); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, Run(ctx, s, d))
 	if !first || second || len(d.turns) != 1 || d.turns[0].Text != "" || time.Since(begun) > wordsWait/2 {
 		t.Errorf("skipped %v, again %v, turns %v after %v", first, second, d.turns, time.Since(begun))
 	}
@@ -112,11 +111,9 @@ func testSkippedWords(t *testing.T, ended bool) {
 
 // TestFailureOfTheWords: every display reports that the recogniser fails.
 func TestFailureOfTheWords(t *testing.T) {
-	var out lockedBuffer
+	var out testkit.Buffer
 	d, err := NewDisplay(Streams{Stdout: &out, Stderr: io.Discard}, DisplayOptions{Accessible: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	w := &Transcriber{failures: make(chan error, 1)}
 	w.failures <- errors.New("it does not respond")
 	o := output{display: d, transcriber: w}

@@ -1,0 +1,64 @@
+// Package testkit is what the tests of all packages share: checks of errors, waiting,
+// and a buffer for the output of goroutines and processes.
+package testkit
+
+import (
+	"bytes"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// T is a test, a benchmark, a fuzz target or a property of rapid.
+type T interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Timeout is how long a test waits for what must happen. A busy machine may need
+// some of it, a passing test none.
+const Timeout = time.Minute
+
+// NoError ends the test if there is an error.
+func NoError(t T, err error) {
+	if err != nil {
+		t.Helper() // here, because it takes time that benchmarks would measure
+		t.Fatal(err)
+	}
+}
+
+// Eventually waits until something is so.
+func Eventually(t T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(Timeout); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %v", what, Timeout)
+		}
+	}
+}
+
+// Buffer is a bytes.Buffer for several goroutines.
+type Buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write is that of io.Writer.
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+// String is the text so far.
+func (b *Buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// Logger logs into the buffer, at debug level.
+func (b *Buffer) Logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
