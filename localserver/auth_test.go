@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"hubbub/localserver/apikeys"
+	"hubbub/testkit"
 )
 
 func mustKey(t testing.TB, dir, account, plan string, life time.Duration, now time.Time) string {
 	t.Helper()
 	key, err := apikeys.Create(dir, apikeys.Spec{Account: account, Plan: plan, Expires: life}, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return key
 }
 

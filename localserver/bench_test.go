@@ -16,6 +16,7 @@ import (
 	"hubbub/localserver/limits"
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
+	"hubbub/testkit"
 )
 
 // The path of a chunk without the engine (TLS, frame, checks, queue), compared
@@ -27,9 +28,7 @@ func BenchmarkStreamPath(b *testing.B) {
 		b.SetBytes(int64(len(quiet)))
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := s.WriteMessage(websocket.BinaryMessage, quiet); err != nil {
-				b.Fatal(err)
-			}
+			testkit.NoError(b, s.WriteMessage(websocket.BinaryMessage, quiet))
 		}
 		s.end()
 		if _, code, _ := s.rest(); code != 1000 {
@@ -53,9 +52,7 @@ func BenchmarkStreamPath(b *testing.B) {
 		})
 		dial := websocket.Dialer{TLSClientConfig: config}
 		conn, _, err := dial.Dial("wss"+strings.TrimPrefix(url, "https"), nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.NoError(b, err)
 		back := make(chan int, 1)
 		go func() {
 			n := 0
@@ -69,9 +66,7 @@ func BenchmarkStreamPath(b *testing.B) {
 		b.SetBytes(int64(len(quiet)))
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := conn.WriteMessage(websocket.BinaryMessage, quiet); err != nil {
-				b.Fatal(err)
-			}
+			testkit.NoError(b, conn.WriteMessage(websocket.BinaryMessage, quiet))
 		}
 		_ = conn.WriteMessage(websocket.TextMessage, nil)
 		n := <-back
@@ -83,9 +78,7 @@ func BenchmarkStreamPath(b *testing.B) {
 // bareTLS serves one handler and nothing else, with the same TLS.
 func bareTLS(b *testing.B, f http.HandlerFunc) (url string, client *tls.Config) {
 	c, err := certificate.Create("", time.Now(), "127.0.0.1")
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, err)
 	bare := httptest.NewUnstartedServer(f)
 	bare.TLS = c.Config()
 	bare.StartTLS()

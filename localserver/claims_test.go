@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hubbub/localserver/store"
+	"hubbub/testkit"
 )
 
 // lossyStreams is a store whose responses to some calls of Begin are lost,
@@ -56,14 +57,12 @@ func TestUnknownOutcomeKeepsTheToken(t *testing.T) {
 			h.refused(again.URL[:len(again.URL)-1], 401)
 			h.refused(later.URL, 503)
 			conn, _, err := h.dial.Dial(again.URL, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			defer conn.Close()
 			h.refused(again.URL, 401)
 			// The other one retries afterwards.
 			h.becomes(later.ID, "created")
-			eventually(t, "no claim of unknown outcome", func() bool { return len(h.claims.list()) == 0 })
+			testkit.Eventually(t, "no claim of unknown outcome", func() bool { return len(h.claims.list()) == 0 })
 			if st := h.status(later.ID); st.Status != "created" {
 				t.Errorf("status %s", st.Status)
 			}

@@ -16,6 +16,7 @@ import (
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -40,7 +41,7 @@ func (a *acknowledged) holds(t *testing.T, nodes ...*host) {
 		for id, want := range a.status {
 			// The end of a stream in an outage is delivered after it.
 			var st protocol.LiveStatus
-			eventually(t, "an end", func() bool { st = h.retriedStatus(id); return st.Status != "running" })
+			testkit.Eventually(t, "an end", func() bool { st = h.retriedStatus(id); return st.Status != "running" })
 			if st.Status != want {
 				t.Errorf("node %d: stream %s reads %s, want %s", i, id, st.Status, want)
 			}
@@ -55,7 +56,7 @@ func (a *acknowledged) holds(t *testing.T, nodes ...*host) {
 // only 503 is accepted.
 func (h *host) eventuallyRefused(address string) {
 	h.t.Helper()
-	eventually(h.t, "401", func() bool {
+	testkit.Eventually(h.t, "401", func() bool {
 		conn, res, err := h.dial.Dial(address, nil)
 		if err == nil {
 			_ = conn.Close()
@@ -76,7 +77,7 @@ func (h *host) eventuallyRefused(address string) {
 // retriedStatus asks again while the response is 503, and accepts no other error.
 func (h *host) retriedStatus(id string) (s protocol.LiveStatus) {
 	h.t.Helper()
-	eventually(h.t, "a response", func() bool {
+	testkit.Eventually(h.t, "a response", func() bool {
 		res := h.do("GET", "/v1/live/"+id, testKey, nil)
 		if res.StatusCode == http.StatusServiceUnavailable {
 			return false
@@ -125,7 +126,7 @@ func TestClusterOfNodes(t *testing.T) {
 	ofAlive, ofDying := &seen{}, &seen{}
 	dying.until(ofDying, "three events", func() bool { return len(ofDying.events) == 3 })
 	alive.until(ofAlive, "two events", func() bool { return len(ofAlive.events) == 2 })
-	eventually(t, "three events", func() bool { return len(a.stored(onC.id)) == 3 })
+	testkit.Eventually(t, "three events", func() bool { return len(a.stored(onC.id)) == 3 })
 	killed := time.Now()
 	killC()
 	a.becomes(onC.id, "error")
@@ -277,7 +278,7 @@ func TestClusterOfStores(t *testing.T) {
 	promised.status[s.id] = "done"
 	promised.holds(t, a, b)
 	for id, want := range map[string]int{s.id: 12, short.id: 4} {
-		eventually(t, "the store can be read", func() bool { // an election may still be in progress
+		testkit.Eventually(t, "the store can be read", func() bool { // an election may still be in progress
 			_, err := b.store.Messages(context.Background(), id)
 			return err == nil
 		})
@@ -312,16 +313,16 @@ func withoutMajority(t *testing.T, second *natsServer, a, b *host, s, short *tes
 	short.exchange()
 	short.completes()
 	promised.status[short.id] = "done"
-	eventually(t, "no open stream", func() bool { return b.streams.Count() == 0 })
+	testkit.Eventually(t, "no open stream", func() bool { return b.streams.Count() == 0 })
 	t.Logf("without a majority for %.1f s", time.Since(began).Seconds())
 	second.unpause()
-	eventually(t, "ready again", func() bool { return a.do("GET", "/readyz", "", nil).StatusCode == 200 })
+	testkit.Eventually(t, "ready again", func() bool { return a.do("GET", "/readyz", "", nil).StatusCode == 200 })
 }
 
 // eventuallyUnavailable waits until a node returns 503. It reports what the node
 // acknowledges until then.
 func (h *host) eventuallyUnavailable(acknowledged chan<- string) {
-	eventually(h.t, "503", func() bool {
+	testkit.Eventually(h.t, "503", func() bool {
 		res := h.do("POST", "/v1/live", testKey, nil)
 		if res.StatusCode == http.StatusServiceUnavailable {
 			return true
@@ -334,7 +335,7 @@ func (h *host) eventuallyUnavailable(acknowledged chan<- string) {
 		acknowledged <- l.ID
 		return false
 	})
-	eventually(h.t, "not ready", func() bool {
+	testkit.Eventually(h.t, "not ready", func() bool {
 		return h.do("GET", "/readyz", "", nil).StatusCode == http.StatusServiceUnavailable
 	})
 }

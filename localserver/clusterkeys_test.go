@@ -10,6 +10,7 @@ import (
 
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/certificate"
+	"hubbub/testkit"
 )
 
 // TestClusterOfKeys revokes a key in the data folder of another node than the one
@@ -24,7 +25,7 @@ func TestClusterOfKeys(t *testing.T) {
 	key := mustKey(t, dirs[0], "a", apikeys.PlanPro, time.Hour, time.Now())
 	status := func(h *host) int { return h.do("GET", "/v1/test", key, nil).StatusCode }
 	for i, h := range nodes {
-		eventually(t, "the key to be accepted", func() bool { return status(h) == 200 })
+		testkit.Eventually(t, "the key to be accepted", func() bool { return status(h) == 200 })
 		t.Logf("node %d accepts the key", i)
 	}
 	s := nodes[0].openWithKey(key)
@@ -36,7 +37,7 @@ func TestClusterOfKeys(t *testing.T) {
 		t.Errorf("the stream: %d %q", code, text)
 	}
 	for i, h := range nodes {
-		eventually(t, "the key to be refused", func() bool { return status(h) == 401 })
+		testkit.Eventually(t, "the key to be refused", func() bool { return status(h) == 401 })
 		t.Logf("node %d refused the key after %.1f s", i, time.Since(revoked).Seconds())
 	}
 	// On the same cluster, requests that make no sense.

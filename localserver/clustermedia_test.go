@@ -18,6 +18,7 @@ import (
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/certificate"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // TestClusterOfMedia: what is stored through one node can be read through another,
@@ -55,10 +56,10 @@ func TestClusterOfMedia(t *testing.T) {
 		t.Errorf("during an election %d requests passed", passed.Load())
 	}
 	put := a.retriedAsk("input", "media://y")
-	eventually(t, "an object again", func() bool { return a.at("PUT", put, strings.NewReader("later")).StatusCode == 200 })
+	testkit.Eventually(t, "an object again", func() bool { return a.at("PUT", put, strings.NewReader("later")).StatusCode == 200 })
 	for location, want := range map[string]string{"media://y": "later", "media://x": stored} {
 		get := b.retriedAsk("output", location)
-		eventually(t, "its bytes", func() bool {
+		testkit.Eventually(t, "its bytes", func() bool {
 			res := b.at("GET", get, nil)
 			return res.StatusCode == 200 && string(res.body) == want
 		})
@@ -71,13 +72,11 @@ func objectsOfBothNodes(t *testing.T, a, b *host) (content string) {
 	t.Helper()
 	elsewhere := func(address string, h *host) string {
 		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return h.url + u.Path
 	}
 	body := strings.Repeat("0123456789abcdef", 1<<16)
-	eventually(t, "a first object", func() bool { // leaders are still being elected
+	testkit.Eventually(t, "a first object", func() bool { // leaders are still being elected
 		return a.at("PUT", a.ask("input", "media://x"), strings.NewReader("first")).StatusCode == 200
 	})
 	for i := range 3 {
@@ -120,7 +119,7 @@ func limitOfBothNodes(t *testing.T, a, b *host) {
 	t.Helper()
 	var passed, refused, lost atomic.Int64
 	burst(a, b, 120, func(h *host) {
-		eventually(t, "a response", func() bool {
+		testkit.Eventually(t, "a response", func() bool {
 			res := h.do("GET", "/v1/test", testKey, nil)
 			switch res.StatusCode {
 			case 200:
@@ -144,7 +143,7 @@ func limitOfBothNodes(t *testing.T, a, b *host) {
 // retriedAsk is ask while the cluster elects its leaders.
 func (h *host) retriedAsk(op, location string) (address string) {
 	h.t.Helper()
-	eventually(h.t, "an address", func() bool {
+	testkit.Eventually(h.t, "an address", func() bool {
 		res := h.do("POST", "/v1/media/"+op, testKey, strings.NewReader(fmt.Sprintf(`{"url":%q}`, location)))
 		if res.StatusCode == 503 {
 			return false
@@ -167,7 +166,7 @@ func keysOfAllNodes(t *testing.T, a, b *host, dir string) {
 	returns := func(what, key string, want int) {
 		t.Helper()
 		for _, h := range []*host{a, b} {
-			eventually(t, what, func() bool {
+			testkit.Eventually(t, what, func() bool {
 				got := h.do("GET", "/v1/live/x", key, nil).StatusCode
 				return got == want
 			})
@@ -176,16 +175,12 @@ func keysOfAllNodes(t *testing.T, a, b *host, dir string) {
 	first := mustKey(t, dir, "one", apikeys.PlanPro, time.Hour, now)
 	returns("a key", first, 404)
 	id, err := apikeys.CreateSigningKey(dir, apikeys.HS256, now.Add(time.Second)) // rotation
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	second := mustKey(t, dir, "two", apikeys.PlanPro, time.Hour, now)
 	returns("a key after the rotation", second, 404)
 	returns("the one before", first, 404)
 	returns("another plan", mustKey(t, dir, "three", apikeys.PlanNone, time.Hour, now), 402)
-	if err := os.Remove(filepath.Join(dir, "keys", id+".pem")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.Remove(filepath.Join(dir, "keys", id+".pem")))
 	returns("a key whose signing key was removed", second, 401)
 	returns("another one", first, 404)
 }
@@ -209,7 +204,7 @@ func streamsOfAnAccount(t *testing.T, a, b *host) {
 	if _, code, _ := onA.rest(); code != 1000 {
 		t.Errorf("code %d", code)
 	}
-	eventually(t, "quota", func() bool { return a.streams.Count() == 0 })
+	testkit.Eventually(t, "quota", func() bool { return a.streams.Count() == 0 })
 	onB2 := b.openAt(waiting) // its token is still valid
 	full()
 	for _, s := range []*testStream{onB, onB2} {
@@ -226,17 +221,13 @@ func replacedOnOtherNode(t *testing.T, a, b *host) {
 	ctx := t.Context()
 	used := func() int64 {
 		_, used, err := b.Server.store.ListMedia(ctx, "default", time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return used
 	}
 	put := func(name, body string) {
 		t.Helper()
 		w, err := b.Server.store.CreateMedia(ctx, "default", name, time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		defer w.Abort()
 		if _, err := w.Write([]byte(body)); err != nil {
 			t.Fatal(err)
@@ -245,29 +236,25 @@ func replacedOnOtherNode(t *testing.T, a, b *host) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "nothing but x", func() bool {
+	testkit.Eventually(t, "nothing but x", func() bool {
 		objects, _, _ := b.Server.store.ListMedia(ctx, "default", time.Now())
 		return len(objects) == 1
 	})
 	before := used()
 	put("read", "0123456789")
 	r, err := a.Server.store.OpenMedia(ctx, "default", "read", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	put("read", "new")
-	eventually(t, "both objects", func() bool { return used() == before+13 })
+	testkit.Eventually(t, "both objects", func() bool { return used() == before+13 })
 	if raw, err := io.ReadAll(r); string(raw) != "0123456789" || err != nil {
 		t.Errorf("read %q, %v", raw, err)
 	}
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the new object alone", func() bool { return used() == before+3 })
+	testkit.Eventually(t, "the new object alone", func() bool { return used() == before+3 })
 	put("read", "x") // nobody reads it
-	eventually(t, "the newest object alone", func() bool { return used() == before+1 })
-	if err := a.Server.store.DeleteMedia(ctx, "default", "read", time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "no object", func() bool { return used() == before })
+	testkit.Eventually(t, "the newest object alone", func() bool { return used() == before+1 })
+	testkit.NoError(t, a.Server.store.DeleteMedia(ctx, "default", "read", time.Now()))
+	testkit.Eventually(t, "no object", func() bool { return used() == before })
 }

@@ -14,6 +14,7 @@ import (
 	"hubbub/localserver/store/backup"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // A running server is backed up, with a stream open; the stream is not affected,
@@ -43,13 +44,9 @@ func TestBackupOfARunningServer(t *testing.T) {
 	backUp := func() string {
 		t.Helper()
 		var raw bytes.Buffer
-		if err := Backup(t.Context(), dir, &raw); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, Backup(t.Context(), dir, &raw))
 		file := filepath.Join(t.TempDir(), "backup")
-		if err := os.WriteFile(file, raw.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(file, raw.Bytes(), 0o600))
 		return file
 	}
 	file := backUp()
@@ -61,9 +58,7 @@ func TestBackupOfARunningServer(t *testing.T) {
 	restore := func(file string) *host {
 		t.Helper()
 		to := filepath.Join(t.TempDir(), "new")
-		if err := backup.Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, backup.Restore(file, to, slog.New(slog.DiscardHandler)))
 		return serve(t, keep(to))
 	}
 	check := func(h2 *host, open string) {
@@ -91,9 +86,7 @@ func TestBackupOfARunningServer(t *testing.T) {
 		next.rest()
 	}
 	check(restore(file), "error")
-	if err := h.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, h.Shutdown(t.Context()))
 	check(restore(backUp()), protocol.StatusDone) // of a stopped server
 }
 
@@ -102,13 +95,9 @@ func TestServerWithoutControl(t *testing.T) {
 	t.Parallel()
 	var log logBuffer
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, controlFile, "x"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.MkdirAll(filepath.Join(dir, controlFile, "x"), 0o700))
 	h := serve(t, log.use, func(o *setup) { o.DataDir = dir })
-	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != 200 {
-		t.Error(res.StatusCode)
-	}
+	h.do("GET", "/v1/test", testKey, nil).hasStatus(t, "test", 200)
 	if log.count("cannot be backed up while the server runs") != 1 {
 		t.Error(log.String())
 	}
@@ -123,23 +112,15 @@ func TestBackupOfALongPath(t *testing.T) {
 		t.Skip("only Linux has short names for long paths of sockets")
 	}
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.Mkdir(dir, 0o700))
 	h := serve(t, func(o *setup) { o.DataDir = dir })
 	id := h.create().ID
 	var raw bytes.Buffer
-	if err := Backup(t.Context(), dir, &raw); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, Backup(t.Context(), dir, &raw))
 	file := filepath.Join(t.TempDir(), "backup")
-	if err := os.WriteFile(file, raw.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(file, raw.Bytes(), 0o600))
 	to := filepath.Join(t.TempDir(), "new")
-	if err := backup.Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, backup.Restore(file, to, slog.New(slog.DiscardHandler)))
 	restored := serve(t, func(o *setup) { o.DataDir = to })
 	if got := restored.status(id).Status; got != protocol.StatusCreated {
 		t.Errorf("the stream reads %q after the restore", got)
@@ -149,14 +130,10 @@ func TestBackupOfALongPath(t *testing.T) {
 // A server that accepts the connection and does not respond is not waited for.
 func TestBackupOfASilentServer(t *testing.T) {
 	dir, err := os.MkdirTemp("", "hubbub") // short enough for the path of a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	l, err := net.Listen("unix", filepath.Join(dir, controlFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	err = backUpWithin(t.Context(), dir, &bytes.Buffer{}, 50*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "does not respond") || hint.Of(err) == "" {

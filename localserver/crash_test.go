@@ -17,6 +17,7 @@ import (
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // childDir is the environment variable that makes the test binary a server on
@@ -49,12 +50,8 @@ func process(t *testing.T, dir string, env ...string) (line string, kill func())
 	cmd.Env = append(append(os.Environ(), childDir+"="+dir), env...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, cmd.Start())
 	kill = sync.OnceFunc(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -74,9 +71,7 @@ func clientOfProcess(t *testing.T, dir, line string) *host {
 		t.Fatalf("the server says %q", line)
 	}
 	pair, err := certificate.Create(dir, time.Now(), "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return clientOf(t, url, pair.CAPEM())
 }
 
@@ -102,7 +97,7 @@ func TestKilledServerComesBack(t *testing.T) {
 		t.Fatalf("code %d", code)
 	}
 	// Events are stored independently of the client: wait for the disk.
-	eventually(t, "event on disk", func() bool { return onDisk(t, dir, "hubbub.events."+running.id) })
+	testkit.Eventually(t, "event on disk", func() bool { return onDisk(t, dir, "hubbub.events."+running.id) })
 	kill()
 
 	again := serve(t, func(o *setup) { o.DataDir = dir })
@@ -138,8 +133,6 @@ func onDisk(t *testing.T, dir, text string) (found bool) {
 		found = found || bytes.Contains(raw, []byte(text))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return found
 }

@@ -15,6 +15,7 @@ import (
 
 	"hubbub/localserver/certificate"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 func plain(o *setup) { o.TLS.Mode = certificate.Off }
@@ -24,9 +25,7 @@ func plain(o *setup) { o.TLS.Mode = certificate.Off }
 func (h *host) raw(text string, halfClose bool) (res reply, open bool) {
 	h.t.Helper()
 	conn, err := net.Dial("tcp", h.Addr().String())
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.NoError(h.t, err)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(testTimeout))
 	if _, err := conn.Write([]byte(text)); err != nil {
@@ -54,9 +53,7 @@ func TestBodyThatGrows(t *testing.T) {
 	body := `{"a":"` + strings.Repeat("<", 250_000) + `"}`
 	h.do("POST", "/v1/live", testKey, strings.NewReader(body)).apiError(t, 413)
 	body = `{"a":"` + strings.Repeat("x", 250_000) + `"}`
-	if res := h.do("POST", "/v1/live", testKey, strings.NewReader(body)); res.StatusCode != 200 {
-		t.Errorf("a body that does not grow: %d %s", res.StatusCode, res.body)
-	}
+	h.do("POST", "/v1/live", testKey, strings.NewReader(body)).hasStatus(t, "a body that does not grow", 200)
 }
 
 // A client may close its side after its request.
@@ -100,7 +97,7 @@ func TestRequestLogHasTheAccount(t *testing.T) {
 	s.end()
 	s.rest()
 	for _, want := range []string{`account=team-a method=GET route="GET /v1/test"`, `account=default method=PUT`, `account=default method=GET route="GET /v1/stream/{id}"`} {
-		eventually(t, want, func() bool { return log.count(want) == 1 })
+		testkit.Eventually(t, want, func() bool { return log.count(want) == 1 })
 	}
 }
 
@@ -119,16 +116,12 @@ func TestWarningAboutWritableFiles(t *testing.T) {
 		if n := log.count("other users of this machine can change"); n != want {
 			t.Errorf("%d warnings, want %d: %s", n, want, log.String())
 		}
-		if err := h.Shutdown(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, h.Shutdown(t.Context()))
 	}
 	_ = os.Chmod(dir, 0o700)
 	warnings(0)
 	for path, mode := range map[string]os.FileMode{dir: 0o777, filepath.Join(dir, "keys"): 0o770, files[0]: 0o620, filepath.Join(dir, certificate.File): 0o602} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.Chmod(path, mode))
 	}
 	warnings(4)
 }
@@ -147,12 +140,8 @@ func TestUnreadableVoicesUseNoToken(t *testing.T) {
 		t.Fatal("the stream is not resumed")
 	}
 	snapshot, err := h.store.Snapshot(t.Context(), first.id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.store.PutSnapshot(t.Context(), first.id, []byte("damaged"), 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, h.store.PutSnapshot(t.Context(), first.id, []byte("damaged"), 0))
 	for range 2 {
 		if _, res, err := h.dial.Dial(second.URL, nil); err == nil {
 			t.Fatal("it is opened")
@@ -163,13 +152,9 @@ func TestUnreadableVoicesUseNoToken(t *testing.T) {
 	if got := h.status(second.ID).Status; got != "created" {
 		t.Errorf("status %s", got)
 	}
-	if err := h.store.PutSnapshot(t.Context(), first.id, snapshot, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, h.store.PutSnapshot(t.Context(), first.id, snapshot, 0))
 	conn, _, err := h.dial.Dial(second.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	_ = conn.Close()
 }
 
@@ -188,5 +173,5 @@ func TestAudioBeforeTheHandshake(t *testing.T) {
 			t.Errorf("%d frames: open %v, %s", frames, open, res.body)
 		}
 	}
-	eventually(t, "the log", func() bool { return strings.Count(book.String(), "status=400") == 2 })
+	testkit.Eventually(t, "the log", func() bool { return strings.Count(book.String(), "status=400") == 2 })
 }

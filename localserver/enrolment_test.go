@@ -15,6 +15,7 @@ import (
 	"hubbub/localserver/engine/enginetest"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // demoAudio is the first seconds of the demo conversation.
@@ -26,9 +27,7 @@ func demoAudio(t testing.TB, seconds int) []float32 {
 func voiceprintOf(t testing.TB, samples []float32) string {
 	t.Helper()
 	v, err := voiceprint.Make(samples)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return v.String()
 }
 
@@ -47,9 +46,7 @@ func TestEnrolledPeopleAreRecognised(t *testing.T) {
 		t.Fatalf("%d %s", r.StatusCode, r.body)
 	}
 	var live protocol.LiveStream
-	if err := json.Unmarshal(r.body, &live); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal(r.body, &live))
 	if got := string(h.status(live.ID).Input); strings.Contains(got, "hubbub-voiceprint") || !strings.Contains(got, "kept") || !strings.Contains(got, "Sam") {
 		t.Errorf("input: %.200s", got)
 	}
@@ -101,9 +98,7 @@ func TestEnrolledPeopleAreRecognised(t *testing.T) {
 		t.Error(err)
 	}
 	turns, err := h.turns(t.Context(), live.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, turn := range turns {
 		if turn.Match != matches[turn.Speaker] {
 			t.Errorf("turns.json: %+v", turn)
@@ -118,9 +113,7 @@ func TestAResumedStreamKeepsItsMatches(t *testing.T) {
 	h := serve(t, func(o *setup) { o.NewDiarizer, o.Unpaced = nil, true })
 	x := demoAudio(t, 32)
 	people, err := json.Marshal([]protocol.LabelledVoiceprint{{Label: "Sam", Voiceprint: voiceprintOf(t, x[417600:476800])}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	play := func(samples []float32, input string) (live protocol.LiveStream, matched, unmatched int) {
 		r := h.do("POST", "/v1/live", testKey, strings.NewReader(input))
 		if err := json.Unmarshal(r.body, &live); err != nil || r.StatusCode != 200 {
@@ -202,8 +195,6 @@ func TestBadEnrolmentsAreRefused(t *testing.T) {
 		}
 	}
 	for _, fine := range []string{`{"voiceprints":null,"matching":null}`, `{"voiceprints":[` + of(strings.Repeat("é", 100), good) + `],"matching":{"threshold":0,"exclusive":false}}`} {
-		if r := h.do("POST", "/v1/live", testKey, strings.NewReader(fine)); r.StatusCode != 200 {
-			t.Errorf("%.60s: %d %s", fine, r.StatusCode, r.body)
-		}
+		h.do("POST", "/v1/live", testKey, strings.NewReader(fine)).hasStatus(t, fine, 200)
 	}
 }

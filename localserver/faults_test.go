@@ -16,6 +16,7 @@ import (
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // withFaults configures faults.
@@ -24,9 +25,7 @@ func withFaults(t *testing.T, specs ...string) func(*setup) {
 	return func(o *setup) {
 		for _, spec := range specs {
 			f, err := faults.Parse(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			o.Faults = append(o.Faults, f)
 		}
 		withEngine(twoTurns)(o)
@@ -205,7 +204,7 @@ func TestNeverClose(t *testing.T) {
 		t.Errorf("it did not stay open: %v", err)
 	}
 	_ = s.Close()
-	eventually(t, "the end of the stream", func() bool { return h.streams.Count() == 0 })
+	testkit.Eventually(t, "the end of the stream", func() bool { return h.streams.Count() == 0 })
 }
 
 // A muted server sends nothing, not even pongs.
@@ -278,9 +277,7 @@ func TestFaultsOfRequests(t *testing.T) {
 	if h.status(l.ID); time.Since(began) < 300*time.Millisecond {
 		t.Error("the response was not delayed")
 	}
-	if res := h.do("GET", "/healthz", "", nil); res.StatusCode != 200 {
-		t.Errorf("%d", res.StatusCode)
-	}
+	h.do("GET", "/healthz", "healthz", nil).hasStatus(t, "", 200)
 }
 
 // Handshakes: refused, slow, or without a response, which ends with the client or

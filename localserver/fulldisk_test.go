@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // Uploads fill a small disk, something else fills the rest, and the server is
@@ -36,9 +37,7 @@ func TestFullDisk(t *testing.T) {
 	full := false
 	for i := 0; i < 100 && !full; i++ {
 		r, err := http.NewRequest("PUT", h.ask("input", fmt.Sprint("media://o", i)), strings.NewReader(strings.Repeat("x", 700_000)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		res := h.send(r)
 		if full = res.StatusCode != http.StatusOK; full {
 			res.apiError(t, http.StatusServiceUnavailable)
@@ -47,9 +46,7 @@ func TestFullDisk(t *testing.T) {
 	if !full {
 		t.Fatal("64 MiB took 70 MB")
 	}
-	if res := h.do("GET", "/readyz", "", nil); res.StatusCode != http.StatusOK {
-		t.Errorf("full of uploads: readyz %d", res.StatusCode)
-	}
+	h.do("GET", "/readyz", "", nil).hasStatus(t, "full of uploads: readyz", http.StatusOK)
 	done := h.open()
 	done.chunks(1)
 	done.end()
@@ -58,9 +55,7 @@ func TestFullDisk(t *testing.T) {
 	}
 
 	f, err := os.Create(filler)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer func() { _ = f.Close() }()
 	size := int64(0)
 	for block := make([]byte, 4096); ; size += int64(len(block)) {
@@ -76,9 +71,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("on a full disk the server says %q", line)
 	}
 	kill()
-	if err := f.Truncate(size - 8<<20); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, f.Truncate(size-8<<20))
 	line, kill = process(t, dir)
 	h = clientOfProcess(t, dir, line)
 	for id, want := range map[string]string{left.id: "error", done.id: "done"} {
@@ -86,9 +79,7 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("status %s, want %s", st.Status, want)
 		}
 	}
-	if err := f.Truncate(0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, f.Truncate(0))
 	h.create()
 	kill()
 }

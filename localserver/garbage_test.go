@@ -21,6 +21,7 @@ import (
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/certificate"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // garbage makes invalid requests, the same for a seed.
@@ -131,7 +132,7 @@ func TestGarbage(t *testing.T) {
 	throw(1, 500) // allocates what is allocated once
 	var goroutines int
 	var heap uint64
-	eventually(t, "a steady state", func() bool {
+	testkit.Eventually(t, "a steady state", func() bool {
 		before := goroutines
 		goroutines, heap = measure()
 		return before == goroutines
@@ -139,7 +140,7 @@ func TestGarbage(t *testing.T) {
 	throw(2, invalidRequests())
 	var left int
 	var held uint64
-	eventually(t, fmt.Sprintf("%d goroutines again", goroutines), func() bool {
+	testkit.Eventually(t, fmt.Sprintf("%d goroutines again", goroutines), func() bool {
 		left, held = measure()
 		return left <= goroutines
 	})
@@ -148,9 +149,7 @@ func TestGarbage(t *testing.T) {
 	if held > heap+32<<20 {
 		t.Errorf("the heap has grown from %d KiB to %d KiB", heap>>10, held>>10)
 	}
-	if res := h.do("GET", "/v1/test", good, nil); res.StatusCode != 200 {
-		t.Errorf("afterwards: %d", res.StatusCode)
-	}
+	h.do("GET", "/v1/test", good, nil).hasStatus(t, "afterwards", 200)
 	if h.streams.Count() != 0 || h.transfers.Count() != 0 {
 		t.Error("quotas were not released")
 	}
@@ -178,9 +177,7 @@ func TestLogOfAStreamHoldsNoSecrets(t *testing.T) {
 	u, _ := url.Parse(l.URL)
 	secrets = append(secrets, u.Query().Get("token"))
 	conn, _, err := h.dial.Dial(l.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	s := &testStream{newClientConn(t, conn), t, l.ID}
 	s.chunks(2)
 	s.text("not a valid message")
@@ -203,9 +200,7 @@ func TestLogOfAStreamHoldsNoSecrets(t *testing.T) {
 	h.at("GET", address("output", "media://live/"+l.ID+"/audio.wav"), nil)
 	broken, _ := url.Parse(address("input", "media://y"))
 	h.abortedUpload(broken)
-	if err := h.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, h.store.Close())
 	h.at("GET", out, nil).apiError(t, 503)
 	h.at("PUT", in, strings.NewReader("x")).apiError(t, 503)
 	h.do("POST", "/v1/live", key, nil).apiError(t, 503)
@@ -215,17 +210,13 @@ func TestLogOfAStreamHoldsNoSecrets(t *testing.T) {
 	}
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		block, _ := pem.Decode(raw)
 		private, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		secrets = append(secrets, fmt.Sprintf("%x", private), fmt.Sprint(private))
 	}
-	eventually(t, "the last line", func() bool { return strings.Count(log.String(), "status=503") >= 3 })
+	testkit.Eventually(t, "the last line", func() bool { return strings.Count(log.String(), "status=503") >= 3 })
 	text := log.String()
 	for _, x := range secrets {
 		if x == "" || strings.Contains(text, x) {

@@ -14,6 +14,7 @@ import (
 	"hubbub/localserver/certificate"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
+	"hubbub/testkit"
 )
 
 // refused dials and expects an error response.
@@ -149,9 +150,7 @@ func TestInvalidHandshakeKeepsTheToken(t *testing.T) {
 	}
 	r, _ := http.NewRequest("HEAD", address, nil)
 	r.Header = full.Clone()
-	if res := h.send(r); res.StatusCode != 400 {
-		t.Errorf("HEAD: %d", res.StatusCode)
-	}
+	h.send(r).hasStatus(t, "HEAD", 400)
 	// A page of another origin may open it: the token is what counts.
 	conn, _, err := h.dial.Dial(l.URL, http.Header{"Origin": {"https://elsewhere.example"}})
 	if err != nil {
@@ -165,9 +164,7 @@ func TestHandshakeOverHTTP10(t *testing.T) {
 	t.Parallel()
 	h := serve(t, plain)
 	u, err := url.Parse(h.create().URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	res, _ := h.raw("GET "+u.RequestURI()+" HTTP/1.0\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", false)
 	res.apiError(t, 400)
@@ -190,11 +187,9 @@ func TestStreamsHaveALimit(t *testing.T) {
 	}
 	_ = first.Close()
 	// There is room again, and the token is still valid.
-	eventually(t, "room", func() bool { return h.streams.Count() == 1 })
+	testkit.Eventually(t, "room", func() bool { return h.streams.Count() == 1 })
 	conn, _, err := h.dial.Dial(waiting.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	_ = conn.Close()
 	_ = second.Close()
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 const (
@@ -61,9 +61,7 @@ func serve(t testing.TB, change ...func(*setup)) *host {
 		c(&o)
 	}
 	s, err := start(context.Background(), o.Options, o.now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	h := clientOf(t, s.URL(), s.CAPEM())
 	h.Server = s
 	t.Cleanup(func() {
@@ -100,9 +98,7 @@ type reply struct {
 func (h *host) do(method, path, key string, body io.Reader) reply {
 	h.t.Helper()
 	r, err := http.NewRequest(method, h.url+path, body)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.NoError(h.t, err)
 	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
@@ -112,9 +108,7 @@ func (h *host) do(method, path, key string, body io.Reader) reply {
 func (h *host) send(r *http.Request) reply {
 	h.t.Helper()
 	res, err := h.http.Do(r)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.NoError(h.t, err)
 	return read(h.t, res)
 }
 
@@ -122,10 +116,16 @@ func read(t testing.TB, res *http.Response) reply {
 	t.Helper()
 	raw, err := io.ReadAll(res.Body)
 	_ = res.Body.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return reply{res, raw}
+}
+
+// hasStatus checks the status of a response.
+func (r reply) hasStatus(t testing.TB, what string, status int) {
+	t.Helper()
+	if r.StatusCode != status {
+		t.Errorf("%.60s: %d %s, want %d", what, r.StatusCode, r.body, status)
+	}
 }
 
 // apiError checks that a response is a complete ErrorResponse with a status.
@@ -174,17 +174,8 @@ func (h *host) status(id string) protocol.LiveStatus {
 func (h *host) becomes(id, status string) protocol.LiveStatus {
 	h.t.Helper()
 	var s protocol.LiveStatus
-	eventually(h.t, "status "+status, func() bool { s = h.status(id); return s.Status == status })
+	testkit.Eventually(h.t, "status "+status, func() bool { s = h.status(id); return s.Status == status })
 	return s
-}
-
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(testTimeout); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %v", what, testTimeout)
-		}
-	}
 }
 
 // testStream is the client's end of an open stream.
@@ -209,17 +200,13 @@ var quiet = make([]byte, protocol.ChunkBytes)
 func (s *testStream) chunks(n int) {
 	s.t.Helper()
 	for range n {
-		if err := s.WriteMessage(websocket.BinaryMessage, quiet); err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.NoError(s.t, s.WriteMessage(websocket.BinaryMessage, quiet))
 	}
 }
 
 func (s *testStream) text(m string) {
 	s.t.Helper()
-	if err := s.WriteMessage(websocket.TextMessage, []byte(m)); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, s.WriteMessage(websocket.TextMessage, []byte(m)))
 }
 
 func (s *testStream) end() { s.t.Helper(); s.text(protocol.EndOfStreamMessage) }
@@ -262,9 +249,7 @@ func (s *testStream) rest() (events []protocol.Event, code int, text string) {
 func (h *host) stored(id string) (events []string) {
 	h.t.Helper()
 	raw, err := h.store.Messages(context.Background(), id)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.NoError(h.t, err)
 	for _, m := range raw {
 		events = append(events, string(m))
 	}
@@ -309,25 +294,10 @@ func (c *clock) move(d time.Duration) {
 func (c *clock) use(o *setup) { o.now = c.now }
 
 // logBuffer records the log.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
+type logBuffer struct{ testkit.Buffer }
 
 func (l *logBuffer) use(o *setup) {
-	o.Logger = slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	o.Logger = l.Logger()
 }
 
 // count is how often a text was logged.
@@ -338,7 +308,7 @@ func (l *logBuffer) count(text string) int { return strings.Count(l.String(), te
 func (h *host) openAt(l protocol.LiveStream) *testStream {
 	h.t.Helper()
 	var conn *websocket.Conn
-	eventually(h.t, "an open stream", func() bool {
+	testkit.Eventually(h.t, "an open stream", func() bool {
 		var res *http.Response
 		var err error
 		conn, res, err = h.dial.Dial(h.here(l.URL), nil)
@@ -361,7 +331,7 @@ func (h *host) here(address string) string {
 // retriedCreate creates a stream as soon as the store accepts one.
 func (h *host) retriedCreate() (l protocol.LiveStream) {
 	h.t.Helper()
-	eventually(h.t, "a stream", func() bool {
+	testkit.Eventually(h.t, "a stream", func() bool {
 		res := h.do("POST", "/v1/live", testKey, nil)
 		if res.StatusCode == http.StatusServiceUnavailable {
 			res.apiError(h.t, http.StatusServiceUnavailable)

@@ -17,6 +17,7 @@ import (
 	"hubbub/localserver/certificate"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 func TestConnectivity(t *testing.T) {
@@ -29,9 +30,7 @@ func TestConnectivity(t *testing.T) {
 		t.Fatalf("%d %s", res.StatusCode, res.body)
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
-		if res := h.do("GET", path, "", nil); res.StatusCode != 200 {
-			t.Errorf("%s: %d %s", path, res.StatusCode, res.body)
-		}
+		h.do("GET", path, "", nil).hasStatus(t, path, 200)
 	}
 }
 
@@ -71,9 +70,7 @@ func TestOnlyAKnownKeyOpens(t *testing.T) {
 	}
 	for _, good := range []string{"Bearer " + testKey, "bearer second", "BEARER   " + testKey} {
 		r.Header["Authorization"] = []string{good}
-		if res := h.send(r); res.StatusCode != 200 {
-			t.Errorf("%q: %d", good, res.StatusCode)
-		}
+		h.send(r).hasStatus(t, good, 200)
 	}
 }
 
@@ -84,9 +81,7 @@ func TestUnknownPathsAndMethodsFailInJSON(t *testing.T) {
 		"/v1/media/objects", "/v1/media/objects/", "/v2/test", "/favicon.ico", "/v1//test", "//v1/test", "/v1/./test", "/x/../v1/test", "/v1/stream/", "/%2e%2e", "/v1/test%00"} {
 		for _, method := range []string{"GET", "POST", "DELETE"} {
 			r, err := http.NewRequest(method, h.URL(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			r.URL.Opaque = "//" + r.URL.Host + path // as it is, not in its shortest form
 			h.send(r).apiError(t, 404)
 		}
@@ -135,9 +130,7 @@ func TestCreateEchoesAnyObject(t *testing.T) {
 		}
 		status := h.do("GET", "/v1/live/"+l.ID, testKey, nil)
 		var fields map[string]json.RawMessage
-		if err := json.Unmarshal(status.body, &fields); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, json.Unmarshal(status.body, &fields))
 		for field, want := range map[string]string{"id": `"` + l.ID + `"`, "startedAt": "null", "completedAt": "null",
 			"input": want, "status": `"created"`} {
 			if got := string(fields[field]); got != want {
@@ -186,9 +179,7 @@ func TestStreamOfAnotherAccountIsUnknown(t *testing.T) {
 	const id = "0b7c1a2e-0000-4000-8000-000000000001"
 	err := h.records.Create(context.Background(), store.Stream{ID: id, Account: "another",
 		Input: json.RawMessage("{}"), Expires: time.Now().Add(time.Minute)}, "secret")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	theirs := h.do("GET", "/v1/live/"+id, testKey, nil).apiError(t, 404)
 	for _, unknown := range []string{"0b7c1a2e-0000-4000-8000-000000000002", "x", "*", ">", "a%2fb", "a%20b", strings.Repeat("a", 2000)} {
 		if e := h.do("GET", "/v1/live/"+unknown, testKey, nil).apiError(t, 404); e.Message != theirs.Message {
@@ -218,9 +209,7 @@ func TestAddressOfAStream(t *testing.T) {
 			r, _ := http.NewRequest("POST", own.String()+"/v1/live", nil)
 			r.Header.Set("Authorization", "Bearer "+testKey)
 			var l protocol.LiveStream
-			if err := json.Unmarshal(h.send(r).body, &l); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, json.Unmarshal(h.send(r).body, &l))
 			want := c.prefix
 			if want == "" {
 				want = strings.Replace(own.String(), "http", "ws", 1) + "/v1/stream/"
@@ -249,9 +238,7 @@ func TestLogHoldsNoSecrets(t *testing.T) {
 	u, _ := url.Parse(l.URL)
 	token := u.Query().Get("token")
 	conn, _, err := h.dial.Dial(l.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	_ = conn.Close()
 	_, res, err := h.dial.Dial(l.URL, nil)
 	if err == nil {
@@ -260,7 +247,7 @@ func TestLogHoldsNoSecrets(t *testing.T) {
 	e := read(t, res).apiError(t, 401)
 	h.do("GET", "/v1/test", "wrong-key-in-request", nil)
 	h.do("GET", "/"+token+"?token="+token, "", nil)
-	eventually(t, "log lines", func() bool { return strings.Count(log.String(), "msg=request") >= 5 })
+	testkit.Eventually(t, "log lines", func() bool { return strings.Count(log.String(), "msg=request") >= 5 })
 	for _, secret := range []string{token, testKey, "wrong-key", "token="} {
 		if strings.Contains(log.String(), secret) {
 			t.Errorf("the log contains %q", secret)
@@ -280,9 +267,7 @@ func TestPanicOfAHandler(t *testing.T) {
 	if !strings.Contains(log.String(), "panic in a handler") {
 		t.Error("not in the log")
 	}
-	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != 200 {
-		t.Errorf("afterwards: %d", res.StatusCode)
-	}
+	h.do("GET", "/v1/test", testKey, nil).hasStatus(t, "afterwards", 200)
 }
 
 // failingStreams is a store that fails.
@@ -327,7 +312,5 @@ func TestBrokenBody(t *testing.T) {
 		t.Errorf("status %d", res.StatusCode)
 		_ = res.Body.Close()
 	}
-	if res := h.do("POST", "/v1/live", testKey, bytes.NewReader(nil)); res.StatusCode != 200 {
-		t.Errorf("afterwards: %d", res.StatusCode)
-	}
+	h.do("POST", "/v1/live", testKey, bytes.NewReader(nil)).hasStatus(t, "afterwards", 200)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hubbub/testkit"
 )
 
 // unread are requests that net/http rejects by itself.
@@ -50,31 +52,25 @@ func TestUnreadRequests(t *testing.T) {
 				for after, before := range map[string]string{"first": "", "second": good} {
 					t.Run(name+" "+after, func(t *testing.T) {
 						conn, err := dial(h)
-						if err != nil {
-							t.Fatal(err)
-						}
+						testkit.NoError(t, err)
 						defer conn.Close()
 						_ = conn.SetDeadline(time.Now().Add(testTimeout))
 						go func() { _, _ = io.WriteString(conn, before+c.request) }()
 						in := bufio.NewReader(conn)
 						if before != "" {
 							res, err := http.ReadResponse(in, nil)
-							if err != nil {
-								t.Fatal(err)
-							}
+							testkit.NoError(t, err)
 							if res := read(t, res); res.StatusCode != 200 {
 								t.Fatalf("the request before: %d %s", res.StatusCode, res.body)
 							}
 						}
 						res, err := http.ReadResponse(in, nil)
-						if err != nil {
-							t.Fatal(err)
-						}
+						testkit.NoError(t, err)
 						e := read(t, res).apiError(t, c.status)
 						if !res.Close || res.Header.Get("Date") == "" {
 							t.Errorf("%v", res.Header)
 						}
-						eventually(t, "a line in the log", func() bool { return log.count("request="+e.RequestID) == 1 })
+						testkit.Eventually(t, "a line in the log", func() bool { return log.count("request="+e.RequestID) == 1 })
 					})
 				}
 			}

@@ -13,6 +13,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // upgrade is the head of a request that opens a WebSocket.
@@ -51,9 +52,7 @@ func TestNoIDClosesTheStore(t *testing.T) {
 	} {
 		for _, n := range []int{1, 36, 100, 1900, 4000, 4020, 4096, 8000, 12_000} {
 			r, err := http.NewRequest("GET", h.URL()+o.before+strings.Repeat("A", n)+o.after, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			r.Header = upgrade.Clone()
 			if o.key != "" {
 				r.Header.Set("Authorization", "Bearer "+o.key)
@@ -95,14 +94,10 @@ func TestIDsHaveOneSpelling(t *testing.T) {
 func TestOddIDsDoNotReachTheStore(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
-	if err := h.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, h.store.Close())
 	ask := func(path, key string) reply {
 		r, err := http.NewRequest("GET", h.URL()+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		r.Header = upgrade.Clone()
 		r.Header.Set("Authorization", "Bearer "+key)
 		return h.send(r)
@@ -123,9 +118,7 @@ func TestServerEndsWithoutStore(t *testing.T) {
 	t.Parallel()
 	o := &natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoSigs: true, JetStream: true, StoreDir: t.TempDir()}
 	n, err := natsserver.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	n.Start()
 	defer n.WaitForShutdown()
 	defer n.Shutdown()
@@ -142,9 +135,7 @@ func TestServerEndsWithoutStore(t *testing.T) {
 	closed := *o
 	closed.Port = n.Addr().(*net.TCPAddr).Port
 	closed.Authorization = "another token"
-	if err := n.ReloadOptions(&closed); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, n.ReloadOptions(&closed))
 	for h.store.Err() == nil {
 		time.Sleep(time.Millisecond)
 	}

@@ -24,6 +24,7 @@ import (
 	"hubbub/localserver/store"
 	"hubbub/protocol"
 	"hubbub/protocol/words"
+	"hubbub/testkit"
 )
 
 var (
@@ -51,13 +52,9 @@ func wav(samples []float32) []byte {
 func (h *host) upload(name string, body []byte) {
 	h.t.Helper()
 	var m protocol.MediaLocation
-	if err := json.Unmarshal(h.do("POST", "/v1/media/input", testKey, strings.NewReader(`{"url":"media://`+name+`"}`)).body, &m); err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.NoError(h.t, json.Unmarshal(h.do("POST", "/v1/media/input", testKey, strings.NewReader(`{"url":"media://`+name+`"}`)).body, &m))
 	r, err := http.NewRequest("PUT", m.URL, bytes.NewReader(body))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.NoError(h.t, err)
 	if res := h.send(r); res.StatusCode != 200 {
 		h.t.Fatalf("upload: %d %s", res.StatusCode, res.body)
 	}
@@ -121,9 +118,7 @@ func TestJobs(t *testing.T) {
 		}
 		Confidence protocol.FrameConfidence
 	}
-	if err := json.Unmarshal(status.Output, &d); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal(status.Output, &d))
 	if len(d.Diarization) == 0 || len(d.ExclusiveDiarization) == 0 || d.Diarization[0].Speaker != "SPEAKER_00" ||
 		d.Diarization[0].Confidence["SPEAKER_00"] < 50 || d.Diarization[0].End <= d.Diarization[0].Start {
 		t.Errorf("%+v", d)
@@ -158,25 +153,17 @@ func TestJobs(t *testing.T) {
 	}
 	matchesSchema(t, body)
 	rec, _, err := h.store.Job(t.Context(), apikeys.DefaultAccount, status.JobID, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	// As `hubbub store purge` does.
-	if err := h.store.DeleteMedia(t.Context(), store.JobMedia(apikeys.DefaultAccount), rec.Output, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	if res := h.do("GET", "/v1/jobs/"+status.JobID, testKey, nil); res.StatusCode != 404 {
-		t.Errorf("a job whose result was deleted returns %d %s", res.StatusCode, res.body)
-	}
+	testkit.NoError(t, h.store.DeleteMedia(t.Context(), store.JobMedia(apikeys.DefaultAccount), rec.Output, time.Now()))
+	h.do("GET", "/v1/jobs/"+status.JobID, testKey, nil).hasStatus(t, "a job whose result was deleted returns", 404)
 }
 
 // matchesSchema compares the body of a job's status with openapi.json.
 func matchesSchema(t *testing.T, body string) {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	newContract(t, openAPI).matches("the status of a job", value, "components", "schemas", "JobStatus")
 }
 
@@ -353,9 +340,7 @@ func TestListJobs(t *testing.T) {
 		t.Errorf("succeeded jobs: %+v", page)
 	}
 	for _, query := range []string{"?limit=0", "?limit=x", "?status=done", "?cursor=x", "?progress=1"} {
-		if res := h.do("GET", "/v2/jobs"+query, testKey, nil); res.StatusCode != 400 {
-			t.Errorf("%s: %d", query, res.StatusCode)
-		}
+		h.do("GET", "/v2/jobs"+query, testKey, nil).hasStatus(t, query, 400)
 	}
 }
 
@@ -367,19 +352,15 @@ func TestJobIsReturned(t *testing.T) {
 	first := serve(t, func(o *setup) { o.DataDir = dir })
 	first.upload("long", wav(make([]float32, 20*60*16000)))
 	id := first.submit("diarize", `{"url":"media://long"}`).JobID
-	eventually(t, "a running job", func() bool { return first.jobs.Counters.Running.Load() == 1 })
-	if err := first.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Eventually(t, "a running job", func() bool { return first.jobs.Counters.Running.Load() == 1 })
+	testkit.NoError(t, first.Shutdown(t.Context()))
 	waiting := serve(t, func(o *setup) { o.DataDir, o.Jobs = dir, -1 })
 	rec, _, err := waiting.store.Job(t.Context(), apikeys.DefaultAccount, id, time.Now())
 	if err != nil || rec.Status != store.JobPending || rec.Attempts != 0 {
 		t.Errorf("after the shutdown: %+v (%v)", rec, err)
 	}
 	waiting.upload("long", wav(make([]float32, 1600)))
-	if err := waiting.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, waiting.Shutdown(t.Context()))
 	second := serve(t, func(o *setup) { o.DataDir = dir })
 	if status, body := second.jobEnd(id); status.Status != "succeeded" {
 		t.Errorf("%s", body)

@@ -12,6 +12,7 @@ import (
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/limits"
 	"hubbub/localserver/store"
+	"hubbub/testkit"
 )
 
 func limitOf(n int) func(*setup) { return func(o *setup) { o.RatePerMinute = n } }
@@ -54,13 +55,9 @@ func TestRateLimit(t *testing.T) {
 		}
 	}
 	// Others are not affected.
-	if res := h.do("POST", "/v1/live", testKey, nil); res.StatusCode != 200 {
-		t.Errorf("another operation: %d", res.StatusCode)
-	}
+	h.do("POST", "/v1/live", testKey, nil).hasStatus(t, "another operation", 200)
 	other := mustKey(t, dir, "other", apikeys.PlanPro, time.Hour, clock.now())
-	if res := h.do("GET", "/v1/test", other, nil); res.StatusCode != 200 {
-		t.Errorf("another account: %d", res.StatusCode)
-	}
+	h.do("GET", "/v1/test", other, nil).hasStatus(t, "another account", 200)
 	if res := h.do("GET", "/healthz", "", nil); res.StatusCode != 200 || res.Header.Get("X-RateLimit-Limit") != "" {
 		t.Errorf("healthz: %d %v", res.StatusCode, res.Header)
 	}
@@ -73,9 +70,7 @@ func TestRateLimit(t *testing.T) {
 		}
 	}
 	clock.move(50 * time.Second)
-	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != 200 {
-		t.Errorf("a minute after the first one: %d", res.StatusCode)
-	}
+	h.do("GET", "/v1/test", testKey, nil).hasStatus(t, "a minute after the first one", 200)
 }
 
 // Every response of an operation says how many requests are left.
@@ -136,16 +131,12 @@ func TestStreamsOfAnAccount(t *testing.T) {
 	}
 	read(t, res).apiError(t, 429)
 	other := mustKey(t, dir, "other", apikeys.PlanPro, time.Hour, time.Now())
-	if res := h.do("POST", "/v1/live", other, nil); res.StatusCode != 200 {
-		t.Errorf("another account: %d", res.StatusCode)
-	}
+	h.do("POST", "/v1/live", other, nil).hasStatus(t, "another account", 200)
 	s.end()
 	s.rest()
-	eventually(t, "quota", func() bool { return h.streams.Available(apikeys.DefaultAccount) == nil })
+	testkit.Eventually(t, "quota", func() bool { return h.streams.Available(apikeys.DefaultAccount) == nil })
 	conn, _, err := h.dial.Dial(waiting.URL, nil) // its token was not used up
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	_ = conn.Close()
 }
 
@@ -156,11 +147,7 @@ func TestHeadsHaveALimit(t *testing.T) {
 	r, _ := http.NewRequest("GET", h.URL()+"/v1/test", nil)
 	r.Header.Set("Authorization", "Bearer "+testKey)
 	r.Header.Set("X-Long", strings.Repeat("x", 2*maxHeader))
-	if res := h.send(r); res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("%d", res.StatusCode)
-	}
+	h.send(r).hasStatus(t, "a long header", http.StatusRequestHeaderFieldsTooLarge)
 	r.Header.Set("X-Long", strings.Repeat("x", maxHeader/2))
-	if res := h.send(r); res.StatusCode != 200 {
-		t.Errorf("half of it: %d", res.StatusCode)
-	}
+	h.send(r).hasStatus(t, "half of it", 200)
 }

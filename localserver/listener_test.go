@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 // Addresses and metrics are for known hosts only: a page under a foreign name
@@ -15,9 +17,7 @@ func TestForeignHosts(t *testing.T) {
 	ask := func(h *host, method, path, host, body string) reply {
 		t.Helper()
 		r, err := http.NewRequest(method, "http://"+h.Addr().String()+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		r.Host = host
 		r.Header.Set("Authorization", "Bearer "+testKey)
 		return h.send(r)

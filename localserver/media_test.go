@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // ask requests an address for a media location.
@@ -34,9 +35,7 @@ func (h *host) ask(op, location string) string {
 func (h *host) at(method, address string, body io.Reader, headers ...string) reply {
 	h.t.Helper()
 	r, err := http.NewRequest(method, address, body)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.NoError(h.t, err)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
@@ -86,9 +85,7 @@ func TestMediaThereAndBack(t *testing.T) {
 	}
 	// Chunked, with a content type, and over HTTP/2.
 	chunked := io.MultiReader(strings.NewReader("in "), strings.NewReader("pieces"))
-	if res := h.at("PUT", h.ask("input", "media://x"), chunked, "Content-Type", "audio/wav"); res.StatusCode != 200 {
-		t.Errorf("chunked: %d %s", res.StatusCode, res.body)
-	}
+	h.at("PUT", h.ask("input", "media://x"), chunked, "Content-Type", "audio/wav").hasStatus(t, "chunked", 200)
 	if got := h.get("media://x"); got != "in pieces" {
 		t.Errorf("x holds %q", got)
 	}
@@ -202,13 +199,9 @@ func TestMediaAddressIsValidForOneThing(t *testing.T) {
 	if _, ok := other.verify(sealed, "GET", clock.now()); ok {
 		t.Error("another server accepts it")
 	}
-	if res := h.at("POST", out, nil); res.StatusCode != 405 {
-		t.Errorf("POST: %d", res.StatusCode)
-	}
+	h.at("POST", out, nil).hasStatus(t, "POST", 405)
 	clock.move(mediaAddressTTL - time.Second)
-	if res := h.at("GET", out, nil); res.StatusCode != 200 {
-		t.Errorf("shortly before it expires: %d", res.StatusCode)
-	}
+	h.at("GET", out, nil).hasStatus(t, "shortly before it expires", 200)
 	clock.move(time.Second)
 	h.at("GET", out, nil).apiError(t, 403)
 	h.at("PUT", in, strings.NewReader("late")).apiError(t, 403)
@@ -227,18 +220,10 @@ func TestUploadAddressIsUsedOnce(t *testing.T) {
 		t.Fatal("two requests got the same address")
 	}
 	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if res := h.abortedUpload(u); res.StatusCode != 400 {
-		t.Errorf("half an upload: %d", res.StatusCode)
-	}
-	if res := h.at("PUT", address, strings.NewReader("rest"), "Content-Range", "bytes 4-7/8"); res.StatusCode != 400 {
-		t.Errorf("a part of an object: %d", res.StatusCode)
-	}
-	if res := h.at("PUT", address, strings.NewReader("rest"), "If-None-Match", "*"); res.StatusCode != 400 {
-		t.Errorf("with a condition: %d", res.StatusCode)
-	}
+	testkit.NoError(t, err)
+	h.abortedUpload(u).hasStatus(t, "half an upload", 400)
+	h.at("PUT", address, strings.NewReader("rest"), "Content-Range", "bytes 4-7/8").hasStatus(t, "a part of an object", 400)
+	h.at("PUT", address, strings.NewReader("rest"), "If-None-Match", "*").hasStatus(t, "with a condition", 400)
 	var stored atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 20 {
@@ -321,9 +306,7 @@ func TestMediaUploadIsAborted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := tls.Dial("tcp", u.Host, h.http.Transport.(*http.Transport).TLSClientConfig)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			defer conn.Close()
 			_, _ = fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: %s\r\n%s%s", u.Path, u.Host, head, strings.Repeat("n", 700000))
 			_ = conn.CloseWrite() // the client is gone
@@ -331,7 +314,7 @@ func TestMediaUploadIsAborted(t *testing.T) {
 			if err == nil && res.StatusCode != 400 {
 				t.Errorf("status %d", res.StatusCode)
 			}
-			eventually(t, "the end of the transfer", func() bool { return h.transfers.Count() == 0 })
+			testkit.Eventually(t, "the end of the transfer", func() bool { return h.transfers.Count() == 0 })
 			if got := h.get("media://x"); got != "earlier" {
 				t.Errorf("x holds %d bytes", len(got))
 			}
@@ -406,9 +389,7 @@ func TestMediaStoreThatFails(t *testing.T) {
 	h := serve(t)
 	h.put("media://x", "body")
 	in, out := h.ask("input", "media://x"), h.ask("output", "media://x")
-	if err := h.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, h.store.Close())
 	for name, res := range map[string]reply{
 		"output": h.do("POST", "/v1/media/output", testKey, strings.NewReader(`{"url":"media://x"}`)),
 		"get":    h.at("GET", out, nil), "put": h.at("PUT", in, strings.NewReader("x")),
@@ -418,9 +399,7 @@ func TestMediaStoreThatFails(t *testing.T) {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
-	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != 200 {
-		t.Errorf("test: %d", res.StatusCode)
-	}
+	h.do("GET", "/v1/test", testKey, nil).hasStatus(t, "test", 200)
 }
 
 // Whatever text is given as an address, it grants only what was signed.
@@ -464,15 +443,11 @@ func TestSignedGrantsAreVerified(t *testing.T) {
 func (h *host) abortedUpload(u *url.URL) reply {
 	h.t.Helper()
 	conn, err := tls.Dial("tcp", u.Host, h.http.Transport.(*http.Transport).TLSClientConfig)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.NoError(h.t, err)
 	defer conn.Close()
 	_, _ = fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 20\r\n\r\nhalf of it", u.Path, u.Host)
 	_ = conn.CloseWrite()
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.NoError(h.t, err)
 	return read(h.t, res)
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 // A server is killed in the middle of an upload and started again on its
@@ -25,9 +27,7 @@ func TestKilledInTheMiddleOfAnUpload(t *testing.T) {
 
 	body, fill := io.Pipe()
 	request, err := http.NewRequest("PUT", h.ask("input", "media://x"), body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
@@ -43,7 +43,7 @@ func TestKilledInTheMiddleOfAnUpload(t *testing.T) {
 	if _, err := fill.Write(noise); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "chunks on disk", func() bool { return onDiskBytes(t, dir) > before+2<<20 })
+	testkit.Eventually(t, "chunks on disk", func() bool { return onDiskBytes(t, dir) > before+2<<20 })
 	kill()
 	_ = fill.CloseWithError(io.ErrClosedPipe)
 	<-sent

@@ -10,6 +10,7 @@ import (
 	"hubbub/localserver/engine"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // The streams that an earlier process has left are ended, and their events are
@@ -41,26 +42,16 @@ func TestOrphansAreExpired(t *testing.T) {
 	}
 	for id, c := range cases {
 		rec := store.Stream{ID: id, Node: "dead", Input: json.RawMessage("{}"), Expires: now.Add(time.Minute)}
-		if err := errors.Join(h.store.Create(ctx, rec, "secret"), h.store.Append(ctx, id, 0, c.stored)); err != nil {
-			t.Fatal(err)
-		}
-		if err := h.store.Begin(ctx, id, "secret", store.Claim{Node: "dead", Attempt: id}, now); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, errors.Join(h.store.Create(ctx, rec, "secret"), h.store.Append(ctx, id, 0, c.stored)))
+		testkit.NoError(t, h.store.Begin(ctx, id, "secret", store.Claim{Node: "dead", Attempt: id}, now))
 		if c.snapshot > 0 {
-			if err := h.store.PutSnapshot(ctx, id, nil, c.snapshot); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, h.store.PutSnapshot(ctx, id, nil, c.snapshot))
 		}
 	}
 	expired := store.Stream{ID: "expired", Node: "dead", Input: json.RawMessage("{}"), Expires: now.Add(-time.Minute)}
-	if err := h.store.Create(ctx, expired, "secret"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, h.store.Create(ctx, expired, "secret"))
 	for range 2 { // the second time there is nothing to do
-		if err := h.expireOrphans(ctx); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, h.expireOrphans(ctx))
 	}
 	if rec, err := h.store.Get(ctx, "expired"); err != nil || rec.Status != store.Failed || rec.Cause != causeNeverOpened {
 		t.Errorf("%+v %v", rec, err)

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // metric reads one number of GET /metrics.
@@ -24,9 +25,7 @@ func (h *host) metric(name string) float64 {
 		h.t.Fatalf("no %s in %d %s", name, res.StatusCode, res.body)
 	}
 	v, err := strconv.ParseFloat(string(m[1]), 64)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.NoError(h.t, err)
 	return v
 }
 
@@ -37,13 +36,13 @@ func TestMetrics(t *testing.T) {
 	s.chunks(3)
 	_ = s.WriteMessage(websocket.BinaryMessage, []byte("no chunk"))
 	s.next() // the start, or the error
-	eventually(t, "an open stream", func() bool { return h.metric("hubbub_streams_open") == 1 })
+	testkit.Eventually(t, "an open stream", func() bool { return h.metric("hubbub_streams_open") == 1 })
 	s.end()
 	s.rest()
 	h.becomes(s.id, protocol.StatusDone)
 	h.do("GET", "/v1/test", "wrong", nil)
 	h.do("BREW", "/v1/"+strings.Repeat("x", 100), "", nil)
-	eventually(t, "the end of the stream", func() bool { return h.metric("hubbub_streams_open") == 0 })
+	testkit.Eventually(t, "the end of the stream", func() bool { return h.metric("hubbub_streams_open") == 0 })
 	for name, want := range map[string]float64{
 		"hubbub_streams_opened_total":                                                1,
 		`hubbub_streams_ended_total{status="done"}`:                                  1,
@@ -58,7 +57,7 @@ func TestMetrics(t *testing.T) {
 		`hubbub_requests_total{code="101",method="GET",route="GET /v1/stream/{id}"}`: 1,
 		`hubbub_requests_total{code="200",method="POST",route="POST /v1/live"}`:      1,
 	} {
-		eventually(t, name, func() bool { return h.metric(name) == want })
+		testkit.Eventually(t, name, func() bool { return h.metric(name) == want })
 	}
 	if rtf := h.metric("hubbub_engine_realtime_factor"); rtf <= 0 || rtf > 10 {
 		t.Errorf("real-time factor %v", rtf)
@@ -69,9 +68,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("the metrics contain %q", secret)
 		}
 	}
-	if err := h.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, h.store.Close())
 	h.do("POST", "/v1/live", testKey, nil).apiError(t, 503)
 	if n := h.metric(`hubbub_store_errors_total{call="create stream"}`); n != 1 {
 		t.Errorf("%v failures of the store", n)
@@ -89,9 +86,7 @@ func TestKeptAudio(t *testing.T) {
 		binary.LittleEndian.PutUint32(chunk[4*i:], 0x3f000000) // 0.5
 	}
 	for range 4 {
-		if err := s.WriteMessage(websocket.BinaryMessage, chunk); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.WriteMessage(websocket.BinaryMessage, chunk))
 	}
 	s.end()
 	s.rest()
@@ -126,7 +121,7 @@ func TestSpans(t *testing.T) {
 	h.status(stream)
 	h.do("GET", "/v1/jobs/"+job, testKey, nil)
 	want := map[string]string{"GET /v1/live/{id}": "hubbub.stream_id=" + stream, "GET /v1/jobs/{id}": "hubbub.job_id=" + job}
-	eventually(t, "four spans", func() bool { return len(spans.Ended()) == 4 })
+	testkit.Eventually(t, "four spans", func() bool { return len(spans.Ended()) == 4 })
 	for _, span := range spans.Ended() {
 		var ids string
 		for _, a := range span.Attributes() {
@@ -152,9 +147,7 @@ func TestMetricsAtTheirOwnAddress(t *testing.T) {
 	for _, path := range []string{"/v1/test", "/healthz", "/openapi.json"} {
 		own.do("GET", path, testKey, nil).apiError(t, 404)
 	}
-	if err := h.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, h.Shutdown(t.Context()))
 	if conn, err := net.Dial("tcp", h.MetricsAddr().String()); err == nil {
 		_ = conn.Close()
 		t.Error("the metrics are still served after the shutdown")

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 // natsServer is one real nats-server, a process of its own.
@@ -55,9 +57,7 @@ func natsCluster(t *testing.T) []*natsServer {
 		t.Skip("no go command to build nats-server with")
 	}
 	program, err := natsProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	ports := freePorts(t, 6)
 	var routes []string
 	for _, p := range ports[3:] {
@@ -71,9 +71,7 @@ func natsCluster(t *testing.T) []*natsServer {
 			"jetstream { store_dir: %q, sync_interval: always }\n"+
 			"cluster { name: test, listen: \"127.0.0.1:%d\", routes: [%s] }\n",
 			i, ports[i], filepath.Join(dir, fmt.Sprint(i)), ports[3+i], strings.Join(routes, ", "))
-		if err := os.WriteFile(n.config, []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(n.config, []byte(config), 0o600))
 		n.start()
 		servers = append(servers, n)
 	}
@@ -103,9 +101,7 @@ func (n *natsServer) start() {
 	cmd := exec.Command(n.program, "-c", n.config)
 	output := &logBuffer{}
 	cmd.Stdout, cmd.Stderr = output, output
-	if err := cmd.Start(); err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.NoError(n.t, cmd.Start())
 	n.cmd = cmd
 	n.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -114,7 +110,7 @@ func (n *natsServer) start() {
 			n.t.Logf("the last output of %s: %s", n.url, lastLines(output.String(), 12))
 		}
 	})
-	eventually(n.t, "nats-server", func() bool {
+	testkit.Eventually(n.t, "nats-server", func() bool {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(n.url, "nats://"))
 		if err == nil {
 			_ = conn.Close()

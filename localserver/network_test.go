@@ -20,6 +20,7 @@ import (
 
 	"hubbub/localserver/certificate"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // network is an unreliable network between clients and a server.
@@ -34,9 +35,7 @@ func unreliableNetwork(t *testing.T, h *host) *network {
 	zerolog.SetGlobalLevel(zerolog.Disabled)
 	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	n := &network{t: t, proxy: toxiproxy.NewProxy(api, "network", "127.0.0.1:0", h.Addr().String())}
-	if err := n.proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, n.proxy.Start())
 	t.Cleanup(n.proxy.Stop)
 	return n
 }
@@ -46,9 +45,7 @@ func (n *network) add(kind, direction, attributes string) {
 	n.t.Helper()
 	_, err := n.proxy.Toxics.AddToxicJson(strings.NewReader(fmt.Sprintf(
 		`{"name":"%s-%s","type":%q,"stream":%q,"attributes":%s}`, kind, direction, kind, direction, attributes)))
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.NoError(n.t, err)
 }
 
 // open opens a stream through the network.
@@ -175,9 +172,7 @@ var networkFaults = []struct {
 		s := n.open(h)
 		frame := make([]byte, 20<<20)
 		for range 3 {
-			if err := s.WriteMessage(websocket.BinaryMessage, frame); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, s.WriteMessage(websocket.BinaryMessage, frame))
 			if e := s.next(); e.Message != protocol.ErrChunkSize.Error() {
 				t.Errorf("got %s", e.Raw)
 			}
@@ -193,9 +188,7 @@ func slowHandshakes(t *testing.T, h *host, n *network) {
 	var hung sync.WaitGroup
 	for i := range 100 {
 		conn, err := net.Dial("tcp", h.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		hung.Go(func() {
 			defer func() { _ = conn.Close() }()
 			_, _ = conn.Write([]byte{22, 3, 1, 2, 0}[:i%6]) // the head of a TLS record, and no more
@@ -264,9 +257,7 @@ func TestGarbageRequests(t *testing.T) {
 	}
 	dial := func() (net.Conn, *bufio.Reader) {
 		conn, err := net.Dial("tcp", h.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		_ = conn.SetDeadline(time.Now().Add(2 * testTimeout))
 		return conn, bufio.NewReader(conn)
 	}
@@ -298,8 +289,6 @@ func TestGarbageRequests(t *testing.T) {
 	if statuses[400] == 0 || statuses[401] == 0 || statuses[404] == 0 || statuses[405] == 0 {
 		t.Errorf("these requests are not varied enough: %v", statuses)
 	}
-	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != 200 {
-		t.Errorf("test: %d", res.StatusCode)
-	}
+	h.do("GET", "/v1/test", testKey, nil).hasStatus(t, "test", 200)
 	base.restored(h)
 }

@@ -20,6 +20,7 @@ import (
 
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/certificate"
+	"hubbub/testkit"
 )
 
 const (
@@ -224,9 +225,7 @@ func (r oddRequest) throw(t testing.TB, routes http.Handler) bool {
 func (r oddRequest) send(t testing.TB, addr string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(testTimeout))
 	head := r.method + " " + r.target + " HTTP/1.1\r\nHost: x\r\n"

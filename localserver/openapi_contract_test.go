@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"hubbub/testkit"
 )
 
 // contract compares responses with openapi.json.
@@ -23,14 +25,10 @@ type contract struct {
 func newContract(t *testing.T, raw []byte) *contract {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	c := &contract{t: t, doc: doc.(map[string]any), schemas: jsonschema.NewCompiler(), seen: map[string]bool{}}
 	c.schemas.DefaultDraft(jsonschema.Draft2020) // that of OpenAPI 3.1
-	if err := c.schemas.AddResource("openapi.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, c.schemas.AddResource("openapi.json", doc))
 	return c
 }
 
@@ -61,9 +59,7 @@ func (c *contract) matches(what string, value any, names ...string) {
 		names[i] = url.PathEscape(strings.ReplaceAll(strings.ReplaceAll(n, "~", "~0"), "/", "~1"))
 	}
 	schema, err := c.schemas.Compile("openapi.json#/" + strings.Join(names, "/"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.NoError(c.t, err)
 	if err := schema.Validate(value); err != nil {
 		c.t.Errorf("%s: %v", what, err)
 	}

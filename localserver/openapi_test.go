@@ -19,6 +19,7 @@ import (
 	"hubbub/localserver/limits"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // untested are the responses that a test cannot cause: they need half a minute of
@@ -79,9 +80,7 @@ func (d *documented) location(res reply) string {
 	var m protocol.MediaLocation
 	_ = json.Unmarshal(res.body, &m)
 	u, err := url.Parse(m.URL)
-	if err != nil {
-		d.host.t.Fatal(err)
-	}
+	testkit.NoError(d.host.t, err)
 	return u.Path
 }
 
@@ -106,9 +105,7 @@ func (d *documented) messages(conn *clientConn, schema string) {
 			break
 		}
 		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-		if err != nil {
-			d.host.t.Fatal(err)
-		}
+		testkit.NoError(d.host.t, err)
 		d.matches("message "+string(raw), value, "components", "schemas", schema)
 		types[value.(map[string]any)["type"].(string)]++
 	}
@@ -192,9 +189,7 @@ func (d *documented) stream() {
 	d.ask("GET", statusPath, "/v1/live/"+d.ended.ID, testKey, "", 200)
 	d.ask("GET", statusPath, "/v1/live/x", testKey, "", 404)
 	conn, res, err := d.dial.Dial(d.ended.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	d.holds("GET", openPath, reply{Response: res})
 	d.ask("POST", "/v1/live", "/v1/live", testKey, "", 429) // the limit is one stream
 	d.refusedHandshake(openPath, d.waiting, "", 429)
@@ -203,7 +198,7 @@ func (d *documented) stream() {
 	_ = s.WriteMessage(websocket.BinaryMessage, quiet[1:])
 	s.end()
 	d.messages(s.clientConn, "StreamMessage")
-	eventually(t, "done", func() bool {
+	testkit.Eventually(t, "done", func() bool {
 		time.Sleep(100 * time.Millisecond) // requests are limited
 		return strings.Contains(string(d.ask("GET", statusPath, "/v1/live/"+d.ended.ID, testKey, "", 200).body), `"done"`)
 	})
@@ -225,9 +220,7 @@ func (d *documented) handshakes() {
 
 func (d *documented) watching() {
 	conn, res, err := d.dial.Dial(d.watchAddress(d.ended.ID, ""), bearerOf(testKey))
-	if err != nil {
-		d.host.t.Fatal(err)
-	}
+	testkit.NoError(d.host.t, err)
 	d.holds("GET", watchPath, reply{Response: res})
 	d.messages(newClientConn(d.host.t, conn), "WatchMessage")
 	address := d.watchAddress(d.ended.ID, "")
@@ -302,14 +295,10 @@ func (d *documented) jobResponses() {
 	const x = `{"url":"media://x"}`
 	d.ask("POST", "/v1/voiceprint", "/v1/voiceprint", testKey, x, 200)
 	people, err := json.Marshal(map[string]any{"url": "media://x", "voiceprints": []any{map[string]any{"label": "Sam", "voiceprint": demoVoiceprint(d.host.t)}}})
-	if err != nil {
-		d.host.t.Fatal(err)
-	}
+	testkit.NoError(d.host.t, err)
 	d.ask("POST", "/v1/identify", "/v1/identify", testKey, string(people), 200)
 	var job protocol.JobAccepted
-	if err := json.Unmarshal(d.ask("POST", "/v1/diarize", "/v1/diarize", testKey, x, 200).body, &job); err != nil {
-		d.host.t.Fatal(err)
-	}
+	testkit.NoError(d.host.t, json.Unmarshal(d.ask("POST", "/v1/diarize", "/v1/diarize", testKey, x, 200).body, &job))
 	d.ask("GET", "/v2/jobs", "/v2/jobs?limit=1&progress=true", testKey, "", 200)
 	d.ask("GET", "/v2/jobs", "/v2/jobs?limit=101", testKey, "", 400)
 	d.ask("GET", jobPath, "/v1/jobs/"+job.JobID, testKey, "", 200)
@@ -317,9 +306,7 @@ func (d *documented) jobResponses() {
 	d.ask("DELETE", jobPath, "/v1/jobs/"+unknownID, testKey, "", 404)
 	d.ask("DELETE", jobPath, "/v1/jobs/"+job.JobID, testKey, "", 200)
 	rec, revision, err := d.store.Job(context.Background(), apikeys.DefaultAccount, job.JobID, time.Now())
-	if err != nil {
-		d.host.t.Fatal(err)
-	}
+	testkit.NoError(d.host.t, err)
 	rec.Status, rec.Error = store.JobFailed, "for the test"
 	if _, err := d.store.UpdateJob(context.Background(), rec, revision); err != nil {
 		d.host.t.Fatal(err)
@@ -352,9 +339,7 @@ func (d *documented) rateLimits() {
 
 // withoutStore closes the store, and then lets its calls panic.
 func (d *documented) withoutStore() {
-	if err := d.store.Close(); err != nil {
-		d.host.t.Fatal(err)
-	}
+	testkit.NoError(d.host.t, d.store.Close())
 	watched := d.watchAddress(d.ended.ID, "")
 	d.ask("GET", "/readyz", "/readyz", "", "", 503)
 	d.ask("GET", "/healthz", "/healthz", "", "", 503)
@@ -434,12 +419,8 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 func TestDocumentedTurns(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := writeTurns(&out, "", []protocol.Turn{{Speaker: "SPEAKER_00", Start: 1, End: 2, Match: "Anna", Text: "Good morning."}, {Speaker: "SPEAKER_01", Start: 2, End: 3}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, writeTurns(&out, "", []protocol.Turn{{Speaker: "SPEAKER_00", Start: 1, End: 2, Match: "Anna", Text: "Good morning."}, {Speaker: "SPEAKER_01", Start: 2, End: 3}}))
 	var turns any
-	if err := json.Unmarshal(out.Bytes(), &turns); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal(out.Bytes(), &turns))
 	newContract(t, openAPI).matches("turns.json", turns, "components", "schemas", "Turns")
 }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 // The password in a public address that cannot be used is not displayed.
@@ -25,12 +27,8 @@ func TestListeningAddressIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	s, err := Start(context.Background(), Options{Addr: "127.0.0.1:0", APIKeys: []string{"k"}, PublicURL: "https://hubbub.example",
 		Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Shutdown(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, s.Shutdown(context.Background()))
 	if !strings.Contains(log.String(), "address="+s.Addr().String()) {
 		t.Error(log.String())
 	}

@@ -3,6 +3,8 @@ package localserver
 import (
 	"testing"
 	"time"
+
+	"hubbub/testkit"
 )
 
 // An overloaded node refuses new streams and nothing else.
@@ -45,10 +47,8 @@ func TestOverloadedNodeRefusesStreams(t *testing.T) {
 			t.Errorf("an open stream was closed with %d %s", code, text)
 		}
 	}
-	eventually(t, "the end of the streams", func() bool { return h.streams.Count() == 0 })
+	testkit.Eventually(t, "the end of the streams", func() bool { return h.streams.Count() == 0 })
 	conn, _, err := h.dial.Dial(created.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	_ = conn.Close()
 }

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"hubbub/testkit"
 )
 
 // The response to a body that does not arrive in time has its own time to be
@@ -32,9 +34,7 @@ func TestLateBodyGetsAResponse(t *testing.T) {
 			client := h.Client()
 			client.Timeout = testTimeout
 			res, err := client.Post(h.URL, "", body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			defer res.Body.Close()
 			if res.StatusCode != http.StatusRequestTimeout || (res.ProtoMajor == 2) != http2 {
 				t.Errorf("%s: status %d, want 408", res.Proto, res.StatusCode)

@@ -16,6 +16,7 @@ import (
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // recalling is a Diarizer whose speakers talk for a second each, in a given
@@ -74,9 +75,7 @@ func recallingStreams(orders ...[]int) func(*setup) {
 func (h *host) resume(key string, asked any) (l protocol.LiveStream) {
 	h.t.Helper()
 	body, err := json.Marshal(map[string]any{"resume": asked, "room": "B"})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.NoError(h.t, err)
 	res := h.do("POST", "/v1/live", key, strings.NewReader(string(body)))
 	if err := json.Unmarshal(res.body, &l); err != nil || res.StatusCode != 200 {
 		h.t.Fatalf("create: %d %s", res.StatusCode, res.body)
@@ -154,9 +153,7 @@ func TestResume(t *testing.T) {
 	// A stream can be resumed from the moment in which its client knows that it is open.
 	l = h.resume(testKey, third.id)
 	rec, err := h.lookUp(t.Context(), l.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	_, token, _ := strings.Cut(l.URL, "?token=")
 	if _, _, err := h.begin(t.Context(), rec, token, time.Now()); err != nil {
 		t.Fatal(err)
@@ -193,9 +190,7 @@ func TestWhatCannotBeResumed(t *testing.T) {
 	}
 	// A damaged snapshot is not resumed.
 	for _, raw := range []string{"", "x", "\x02\x00\x00\x00\x00\x00\x00\x00\x00nonsense", "\x02\x02\x02\x00\x00\x00\x00\x00\x00state:", "\x01\x00\x00\x00\x00\x00\x00\x00\x00state:", "\x02\x09\x00\x00\x00\x00\x00\x00\x00state:"} {
-		if err := h.store.PutSnapshot(context.Background(), first.id, []byte(raw), 0); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, h.store.PutSnapshot(context.Background(), first.id, []byte(raw), 0))
 		if h.resume(testKey, first.id).Resumed {
 			t.Errorf("the snapshot %q was resumed", raw)
 		}
@@ -229,9 +224,7 @@ func TestResumeWhileOpen(t *testing.T) {
 // Another node can resume a stream: the snapshot is in the shared store.
 func TestResumeOnAnotherNode(t *testing.T) {
 	nats, err := natsserver.NewServer(&natsserver.Options{Port: -1, Host: "127.0.0.1", NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	nats.Start()
 	t.Cleanup(func() { nats.Shutdown(); nats.WaitForShutdown() })
 	if !nats.ReadyForConnections(testTimeout) {

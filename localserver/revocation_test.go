@@ -11,6 +11,7 @@ import (
 
 	"hubbub/localserver/apikeys"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // decoded is the body of a response of 200.
@@ -27,9 +28,7 @@ func (h *host) openWithKey(key string) *testStream {
 	h.t.Helper()
 	l := decoded[protocol.LiveStream](h.t, h.do("POST", "/v1/live", key, strings.NewReader("{}")))
 	conn, _, err := h.dial.Dial(l.URL, nil)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.NoError(h.t, err)
 	return &testStream{newClientConn(h.t, conn), h.t, l.ID}
 }
 
@@ -46,9 +45,7 @@ func TestRevokedKey(t *testing.T) {
 	watch := func(key string) *testStream {
 		t.Helper()
 		conn, _, err := h.dial.Dial(strings.Replace(h.url, "https", "wss", 1)+"/v1/live/"+staying.id+"/events", http.Header{"Authorization": {"Bearer " + key}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return &testStream{newClientConn(t, conn), t, staying.id}
 	}
 	endingWatcher, stayingWatcher := watch(revoked), watch(other)

@@ -20,6 +20,7 @@ import (
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 func TestShutdownFinishesOpenStreams(t *testing.T) {
@@ -31,7 +32,7 @@ func TestShutdownFinishesOpenStreams(t *testing.T) {
 	if e := s.next(); e.Type != protocol.TypeSpeakerStart {
 		t.Fatalf("got %s", e.Raw)
 	}
-	eventually(t, "chunks", func() bool { return h.counters.Chunks.Load() == 3 })
+	testkit.Eventually(t, "chunks", func() bool { return h.counters.Chunks.Load() == 3 })
 
 	// While a stream finishes, no new one is accepted, with a reason.
 	gate := make(chan struct{})
@@ -53,9 +54,7 @@ func TestShutdownFinishesOpenStreams(t *testing.T) {
 	h.do("POST", "/v1/live", testKey, nil).apiError(t, 503)
 	h.do("GET", "/readyz", "", nil).apiError(t, 503)
 	h.refused(waiting.URL, 503)
-	if res := h.do("GET", "/healthz", "", nil); res.StatusCode != 200 {
-		t.Errorf("healthz: %d", res.StatusCode)
-	}
+	h.do("GET", "/healthz", "", nil).hasStatus(t, "healthz", 200)
 	close(gate)
 	if _, code, _ := slow.rest(); code != websocket.CloseGoingAway {
 		t.Errorf("the slow one: %d", code)
@@ -98,7 +97,7 @@ func TestShutdownAfterTheEndOfAStream(t *testing.T) {
 		t.Fatalf("got %s", e.Raw)
 	}
 	go func() { _ = h.Shutdown(context.Background()) }()
-	eventually(t, "stopping", h.streams.Stopping)
+	testkit.Eventually(t, "stopping", h.streams.Stopping)
 	close(gate)
 	if _, code, _ := s.rest(); code != websocket.CloseNormalClosure {
 		t.Errorf("code %d", code)
@@ -117,7 +116,7 @@ func TestDrainWaitsForOpenStreams(t *testing.T) {
 		defer close(drained)
 		h.Drain(context.Background())
 	}()
-	eventually(t, "draining", h.streams.Stopping)
+	testkit.Eventually(t, "draining", h.streams.Stopping)
 	h.do("GET", "/readyz", "", nil).apiError(t, 503)
 	h.do("POST", "/v1/live", testKey, nil).apiError(t, 503)
 	h.refused(waiting.URL, 503)
@@ -195,9 +194,7 @@ func TestListenerThatBreaksEndsTheServer(t *testing.T) {
 func TestStartSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer func() { _ = taken.Close() }()
 	data := t.TempDir()
 	serve(t, func(o *setup) { o.DataDir = data })
@@ -250,9 +247,7 @@ func TestURLNamesAHostThatCanBeReached(t *testing.T) {
 		if !strings.HasPrefix(h.URL(), want) {
 			t.Errorf("%s: %s", addr, h.URL())
 		}
-		if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != http.StatusOK {
-			t.Errorf("%s: %d", addr, res.StatusCode)
-		}
+		h.do("GET", "/v1/test", testKey, nil).hasStatus(t, addr, http.StatusOK)
 	}
 }
 
@@ -268,7 +263,7 @@ func TestShutdownCutsOffTransfers(t *testing.T) {
 		t.Fatalf("%q %v", head, err)
 	}
 	rawRequest(t, h, "PUT", h.ask("input", "media://half"), 1000)
-	eventually(t, "two transfers", func() bool { return h.transfers.Count() == 2 })
+	testkit.Eventually(t, "two transfers", func() bool { return h.transfers.Count() == 2 })
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	if err := h.Server.Shutdown(ctx); err != nil {
@@ -284,13 +279,9 @@ func TestShutdownCutsOffTransfers(t *testing.T) {
 func rawRequest(t *testing.T, h *host, method, address string, length int) net.Conn {
 	t.Helper()
 	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	conn, err := tls.Dial("tcp", u.Host, h.dial.TLSClientConfig.Clone())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n", method, u.Path, u.Host, length); err != nil {
 		t.Fatal(err)

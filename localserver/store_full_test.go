@@ -45,9 +45,7 @@ func TestStoreIsFull(t *testing.T) {
 		t.Error(e.Message)
 	}
 	h.do("GET", "/readyz", "", nil).apiError(t, http.StatusServiceUnavailable)
-	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != http.StatusOK {
-		t.Errorf("test: %d", res.StatusCode)
-	}
+	h.do("GET", "/v1/test", testKey, nil).hasStatus(t, "test", http.StatusOK)
 	if st := h.status(s.id); st.Status != "running" {
 		t.Errorf("the stream reads %s", st.Status)
 	}

@@ -17,6 +17,7 @@ import (
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 const (
@@ -65,7 +66,7 @@ func TestStreamWithTheRealEngine(t *testing.T) {
 		t.Errorf("code %d", code)
 	}
 	same(t, events, h.stored(s.id))
-	eventually(t, "the end", func() bool { return log.count("stream closed") == 1 })
+	testkit.Eventually(t, "the end", func() bool { return log.count("stream closed") == 1 })
 	if log.count("moved=0 dropped=0 ended=0") != 1 {
 		t.Errorf("the engine needed corrections: %s", log.String())
 	}
@@ -76,18 +77,14 @@ func TestFragmentedFrame(t *testing.T) {
 	h := serve(t)
 	s := h.open()
 	w, err := s.NextWriter(websocket.BinaryMessage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for range 4 {
 		if _, err := w.Write(quiet[:1600]); err != nil {
 			t.Fatal(err)
 		}
 		_ = s.WriteControl(websocket.PingMessage, []byte("x"), time.Now().Add(testTimeout))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, w.Close())
 	s.end()
 	if events, code, _ := s.rest(); code != 1000 || len(events) != 2 || events[1].Timestamp != 0.1 {
 		t.Errorf("code %d %q", code, raws(events))
@@ -117,9 +114,7 @@ func TestSamplesThatAreNotNumbers(t *testing.T) {
 	for _, bits := range []uint32{math.Float32bits(1), 0x7fc00000, 0x7f800000, 0xff800000} {
 		frame := bytes.Clone(ones)
 		binary.LittleEndian.PutUint32(frame[4*777:], bits)
-		if err := s.WriteMessage(websocket.BinaryMessage, frame); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.WriteMessage(websocket.BinaryMessage, frame))
 	}
 	s.end()
 	events, code, _ := s.rest()
@@ -145,9 +140,7 @@ func TestHalfClosedAfterTheEnd(t *testing.T) {
 	s := h.open()
 	s.chunks(1)
 	s.end()
-	if err := s.NetConn().(*tls.Conn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.NetConn().(*tls.Conn).CloseWrite())
 	if events, code, _ := s.rest(); len(events) != 2 || code != websocket.CloseNormalClosure {
 		t.Errorf("%d events, code %d", len(events), code)
 	}
@@ -159,7 +152,7 @@ func TestTooFastIsClosed(t *testing.T) {
 	h := serve(t, c.use)
 	s := h.open()
 	s.chunks(50)
-	eventually(t, "chunks", func() bool { return h.counters.Chunks.Load() == 50 })
+	testkit.Eventually(t, "chunks", func() bool { return h.counters.Chunks.Load() == 50 })
 	c.move(time.Second)
 	s.chunks(10) // 6 s of audio after 1 s
 	if e := s.next(); e.Type != protocol.TypeSpeakerStart {
@@ -203,7 +196,7 @@ func TestSlowEnginePushesBack(t *testing.T) {
 	}()
 	// The sender stops when the buffers of the operating system are full.
 	var last int64
-	eventually(t, "back pressure", func() bool {
+	testkit.Eventually(t, "back pressure", func() bool {
 		time.Sleep(300 * time.Millisecond)
 		now := sent.Load()
 		rests := now == last && now > 8
@@ -214,7 +207,7 @@ func TestSlowEnginePushesBack(t *testing.T) {
 		t.Errorf("%d chunks in the engine", n)
 	}
 	close(gate)
-	eventually(t, "that it continues", func() bool { return sent.Load() > last+100 })
+	testkit.Eventually(t, "that it continues", func() bool { return sent.Load() > last+100 })
 	_ = s.Close()
 	<-stuck
 }

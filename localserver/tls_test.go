@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hubbub/localserver/certificate"
+	"hubbub/testkit"
 )
 
 func TestOldTLSIsRefused(t *testing.T) {
@@ -30,21 +31,13 @@ func TestOldTLSIsRefused(t *testing.T) {
 func pairIn(t *testing.T, cert, key string) *x509.Certificate {
 	t.Helper()
 	c, err := certificate.Create("", time.Now(), "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	pair, err := c.Config().GetCertificate(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	}
 	return pair.Leaf
 }
@@ -53,9 +46,7 @@ func pairIn(t *testing.T, cert, key string) *x509.Certificate {
 func presented(t *testing.T, h *host, config *tls.Config) *x509.Certificate {
 	t.Helper()
 	conn, err := tls.Dial("tcp", h.Addr().String(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer func() { _ = conn.Close() }()
 	return conn.ConnectionState().PeerCertificates[0]
 }
@@ -73,12 +64,8 @@ func TestCertificateFromFilesIsReloaded(t *testing.T) {
 	}
 	// While the files are being replaced, the old certificate stays in use.
 	later := time.Now().Add(time.Hour)
-	if err := os.WriteFile(cert, []byte("not yet"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(cert, later, later); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(cert, []byte("not yet"), 0o600))
+	testkit.NoError(t, os.Chtimes(cert, later, later))
 	clock.move(time.Minute)
 	if !presented(t, h, any).Equal(first) {
 		t.Error("the old certificate is no longer used")

@@ -18,6 +18,7 @@ import (
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // testWatcher is the client's end of a watcher.
@@ -190,7 +191,7 @@ func TestWatch(t *testing.T) {
 	if len(nothing.events) != 0 {
 		t.Errorf("messages were sent twice: %q", nothing.events)
 	}
-	eventually(t, "nobody", func() bool { return h.metric("hubbub_watchers_open") == 0 })
+	testkit.Eventually(t, "nobody", func() bool { return h.metric("hubbub_watchers_open") == 0 })
 	if n := h.metric("hubbub_watchers_total"); n != 5 {
 		t.Errorf("%v watchers in all", n)
 	}
@@ -237,9 +238,7 @@ func TestWatchErrors(t *testing.T) {
 	w, got := h.watch(s.id, ""), &seen{}
 	s.chunks(1)
 	w.until(got, "the start", func() bool { return len(got.events) == 1 })
-	if err := s.WriteMessage(websocket.BinaryMessage, []byte("no chunk")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.WriteMessage(websocket.BinaryMessage, []byte("no chunk")))
 	w.until(got, "the error message", func() bool { return len(got.events) == 2 })
 	if got.events[1] != `{"type":"error","message":"Invalid chunk size"}` {
 		t.Errorf("got %q", got.events)
@@ -268,9 +267,7 @@ func TestWatchManyErrors(t *testing.T) {
 	w, got := h.watch(s.id, ""), &seen{}
 	w.until(got, "a state", func() bool { return len(got.states) > 0 })
 	for range 2000 {
-		if err := s.WriteMessage(websocket.BinaryMessage, []byte("no chunk")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.WriteMessage(websocket.BinaryMessage, []byte("no chunk")))
 	}
 	s.end()
 	if events, code, _ := s.rest(); code != 1000 || len(events) != 2000 {
@@ -302,11 +299,9 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 		at := 1 + float64(i)/1000
 		many = append(many, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, at, strings.Repeat("x", 2000)).Raw)
 	}
-	eventually(t, "the first event", func() bool { return len(h.stored(sender.id)) == 1 })
+	testkit.Eventually(t, "the first event", func() bool { return len(h.stored(sender.id)) == 1 })
 	for i := 0; i < len(many); i += 100 {
-		if err := h.store.Append(context.Background(), sender.id, 1+i, many[i:i+100]); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, h.store.Append(context.Background(), sender.id, 1+i, many[i:i+100]))
 	}
 	dial := h.dial
 	dial.NetDialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -330,7 +325,7 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 	}()
 	// Not from /metrics: the server closes 2 s later, and a request can take that long
 	// on a busy machine.
-	eventually(t, "a slow watcher", func() bool { return h.counters.SlowWatchers.Load() == 1 })
+	testkit.Eventually(t, "a slow watcher", func() bool { return h.counters.SlowWatchers.Load() == 1 })
 	// It reads from now on. It responds to no ping: the response to one that comes after the
 	// close frame would make the system discard what was not read before.
 	conn.SetPingHandler(func(string) error { return nil })
@@ -372,7 +367,7 @@ func TestWatchLimits(t *testing.T) {
 	h.watch(l.ID, "")
 	h.refusedWatch(l.ID, "", testKey, 429)
 	_ = first.Close()
-	eventually(t, "room", func() bool { return h.metric("hubbub_watchers_open") == others+1 })
+	testkit.Eventually(t, "room", func() bool { return h.metric("hubbub_watchers_open") == others+1 })
 	h.watch(l.ID, "")
 	for range others {
 		h.watchers.Release("other")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"hubbub/localserver/apikeys"
+	"hubbub/testkit"
 )
 
 // called is a request of a webhook.
@@ -55,9 +56,7 @@ func TestWebhook(t *testing.T) {
 	dir := t.TempDir()
 	h := serve(t, func(o *setup) { o.DataDir, o.WebhookTo = dir, []string{"127.0.0.1"} })
 	root, err := apikeys.WebhookRoot(dir) // as `hubbub key webhook`
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	secret := apikeys.WebhookSecret(root, apikeys.DefaultAccount)
 	h.upload("silence", wav(make([]float32, 1600)))
 	url, calls := receiver(t, 500)

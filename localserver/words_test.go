@@ -16,6 +16,7 @@ import (
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 	"hubbub/protocol/words"
+	"hubbub/testkit"
 )
 
 // speech is a function as a words.Recogniser.
@@ -108,9 +109,7 @@ func TestStoredWords(t *testing.T) {
 		o.Words = speech(func(context.Context, []byte) (string, error) { return "Good morning.", nil })
 	})
 	var live protocol.LiveStream
-	if err := json.Unmarshal(h.do("POST", "/v1/live", testKey, strings.NewReader(`{"words":true}`)).body, &live); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal(h.do("POST", "/v1/live", testKey, strings.NewReader(`{"words":true}`)).body, &live))
 	early := h.watch(live.ID, "?words=true")
 	s := h.openAt(live)
 	s.chunks(31)
@@ -168,9 +167,7 @@ func TestWordsThatFail(t *testing.T) {
 	}
 	// Watchers are told as well.
 	var live protocol.LiveStream
-	if err := json.Unmarshal(h.do("POST", "/v1/live", testKey, strings.NewReader(`{"words":true}`)).body, &live); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal(h.do("POST", "/v1/live", testKey, strings.NewReader(`{"words":true}`)).body, &live))
 	w, all := h.watch(live.ID, ""), &seen{}
 	w.until(all, "a state", func() bool { return len(all.states) > 0 })
 	s := h.openAt(live)
