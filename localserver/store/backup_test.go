@@ -17,6 +17,7 @@ import (
 	"hubbub/localserver/store/backup"
 	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // filled is a store on disk with everything in it, and what it has to read.
@@ -26,9 +27,7 @@ func filled(t *testing.T, dir string) (s *Store, read func(*testing.T, *Store) s
 	s = open(t, dir)
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 	}
 	for i := range 20 {
 		id := fmt.Sprintf("s%d", i)
@@ -107,19 +106,13 @@ func TestBackupAndRestore(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	var raw bytes.Buffer
-	if err := s.Backup(context.Background(), &raw); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Backup(context.Background(), &raw))
 	cancel()
 	<-done
 	file := filepath.Join(t.TempDir(), "backup")
-	if err := os.WriteFile(file, raw.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(file, raw.Bytes(), 0o600))
 	to := filepath.Join(t.TempDir(), "new")
-	if err := backup.Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, backup.Restore(file, to, slog.New(slog.DiscardHandler)))
 	if reports, err := datafolder.Check(to); err != nil || slices.ContainsFunc(reports, func(r datafolder.Report) bool { return r.Damaged > 0 }) {
 		t.Errorf("%+v %v", reports, err)
 	}
@@ -134,12 +127,8 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Errorf("restored:\n%s\nbefore:\n%s", got, want)
 	}
 	// It can be used like any other.
-	if err := restored.Append(context.Background(), "s1", 2, [][]byte{[]byte("third")}); err != nil {
-		t.Error(err)
-	}
-	if err := restored.Finish(context.Background(), "s1", Done, noon, ""); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, restored.Append(context.Background(), "s1", 2, [][]byte{[]byte("third")}))
+	testkit.NoError(t, restored.Finish(context.Background(), "s1", Done, noon, ""))
 	if err := backup.Restore(file, to, slog.New(slog.DiscardHandler)); hint.Of(err) == "" {
 		t.Errorf("into a folder that is not empty: %v", err)
 	}
@@ -185,12 +174,8 @@ func (s *Store) restoredAfter(t *testing.T, text string, f func()) *Store {
 		t.Fatal(err)
 	}
 	file, to := filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "new")
-	if err := os.WriteFile(file, raw.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := backup.Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(file, raw.Bytes(), 0o600))
+	testkit.NoError(t, backup.Restore(file, to, slog.New(slog.DiscardHandler)))
 	return open(t, to)
 }
 
@@ -201,15 +186,11 @@ func TestBackupOfReplacedMedia(t *testing.T) {
 	ctx := t.Context()
 	restored := s.restoredAfter(t, "streams/KV_secrets", func() { // behind the records of media, before their bytes
 		w, err := s.CreateMedia(ctx, "a", "replaced", time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if _, err := w.Commit([]byte("the newest object")); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.DeleteMedia(ctx, "a", "small", time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.DeleteMedia(ctx, "a", "small", time.Now()))
 		if _, err := s.SweepMedia(ctx, time.Now().Add(2*readGrace)); err != nil {
 			t.Fatal(err)
 		}
@@ -235,27 +216,19 @@ func TestBackupOfEndingJob(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := filled(t, dir)
 	ctx := context.Background()
-	if err := s.CreateJob(ctx, job("j1")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.CreateJob(ctx, job("j1")))
 	end := func() {
 		j, revision, err := s.Job(ctx, "a", "j1", noon)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		j.Status = JobSucceeded
 		if _, err := s.UpdateJob(ctx, j, revision); err != nil {
 			t.Fatal(err)
 		}
-		if err := next(t, s).Done(ctx); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, next(t, s).Done(ctx))
 	}
 	restored := s.restoredAfter(t, "streams/KV_sessions", end) // behind the records of jobs, before the events
 	j, _, err := restored.Job(ctx, "a", "j1", noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if n, err := restored.Queued(ctx, RunQueue); err != nil || !j.Status.Over() && n == 0 {
 		t.Errorf("the job is %s and in no queue (%v)", j.Status, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // streamsOnDisk creates a store with streams, an object and events, and
@@ -23,22 +24,14 @@ func streamsOnDisk(t *testing.T, dir string, n int) {
 	t.Helper()
 	ctx := context.Background()
 	s, err := Open(ctx, Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for i := range n {
 		id := fmt.Sprint("s", i)
-		if err := s.Create(ctx, record(id), "secret"); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Append(ctx, id, 0, [][]byte{[]byte("event of " + id)}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Create(ctx, record(id), "secret"))
+		testkit.NoError(t, s.Append(ctx, id, 0, [][]byte{[]byte("event of " + id)}))
 	}
 	put(t, s, "a", "x", noise(3*mediaChunk, 1), time.Now())
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Close())
 }
 
 func blockOf(dir, stream string) string {
@@ -49,16 +42,12 @@ func blockOf(dir, stream string) string {
 func damageFile(t *testing.T, file string, n int) {
 	t.Helper()
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range n {
 		raw[len(raw)/2+i] ^= byte(1 + random.IntN(255))
 	}
-	if err := os.WriteFile(file, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(file, raw, 0o600))
 }
 
 // 200 damaged bytes cost the records that they are in, are logged and counted,
@@ -75,15 +64,11 @@ func TestDamagedStore(t *testing.T) {
 			for _, stream := range []string{"KV_sessions", "EVENTS"} {
 				damageFile(t, blockOf(dir, stream), 200)
 				if !clean {
-					if err := os.Remove(filepath.Join(datafolder.Streams(dir), stream, "msgs", "index.db")); err != nil {
-						t.Fatal(err)
-					}
+					testkit.NoError(t, os.Remove(filepath.Join(datafolder.Streams(dir), stream, "msgs", "index.db")))
 				}
 			}
 			reports, err := datafolder.Check(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			for _, r := range reports {
 				if hit := r.Stream == "KV_sessions" || r.Stream == "EVENTS"; hit != (r.Damaged >= 200) || hit != (r.Ranges == 1) {
 					t.Errorf("%+v", r)
@@ -93,9 +78,7 @@ func TestDamagedStore(t *testing.T) {
 			var log bytes.Buffer
 			ctx := context.Background()
 			s, err := Open(ctx, Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			if d := s.Damage(); d.Ranges != 2 || d.Bytes < 400 {
 				t.Errorf("%+v", d)
 			}
@@ -120,9 +103,7 @@ func TestDamagedStore(t *testing.T) {
 			if err := finish(s, "new"); err != nil {
 				t.Error(err)
 			}
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
+			testkit.NoError(t, s.Close())
 			if reports, err := datafolder.Check(dir); err != nil || damageOf(reports) != 0 {
 				t.Errorf("afterwards: %+v %v", reports, err)
 			}
@@ -144,13 +125,9 @@ func TestCheck(t *testing.T) {
 	streamsOnDisk(t, dir, 3)
 	file := blockOf(dir, "EVENTS")
 	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, tail := range [][]byte{raw[:10], raw[:40], make([]byte, 100)} {
-		if err := os.WriteFile(file, append(bytes.Clone(raw), tail...), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(file, append(bytes.Clone(raw), tail...), 0o600))
 		if reports, err := datafolder.Check(dir); err != nil || damageOf(reports) != 0 {
 			t.Errorf("%d bytes of a write: %+v %v", len(tail), reports, err)
 		}
@@ -183,9 +160,7 @@ func TestPurgeRemovesMediaOrEverything(t *testing.T) {
 			t.Errorf("all=%v: %d bytes, %v", all, freed, err)
 		}
 		s, err := Open(context.Background(), Options{Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if _, err := s.StatMedia(context.Background(), "a", "x", time.Now()); !errors.Is(err, ErrNotFound) {
 			t.Errorf("all=%v: the object: %v", all, err)
 		}
@@ -193,8 +168,6 @@ func TestPurgeRemovesMediaOrEverything(t *testing.T) {
 			t.Errorf("all=%v: the stream: %v", all, err)
 		}
 		put(t, s, "a", "y", []byte("later"), time.Now())
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Close())
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"hubbub/testkit"
 )
 
 func TestCountersSlide(t *testing.T) {
@@ -14,9 +16,7 @@ func TestCountersSlide(t *testing.T) {
 	take := func(key string, after time.Duration) Count {
 		t.Helper()
 		c, err := s.Take(ctx, key, noon.Add(after), 1, 3, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return c
 	}
 	for i, c := range []struct {
@@ -68,18 +68,14 @@ func TestCountersAreExact(t *testing.T) {
 func TestSecretIsGeneratedOnce(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(context.Background(), Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	secrets := make([][]byte, 8)
 	var all sync.WaitGroup
 	for i := range secrets {
 		all.Go(func() { secrets[i], _ = s.Secret(context.Background(), "x") })
 	}
 	all.Wait()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Close())
 	again, err := open(t, dir).Secret(context.Background(), "x")
 	if err != nil || len(again) != 32 {
 		t.Fatal(again, err)

@@ -10,6 +10,7 @@ import (
 
 	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 func TestFolderIsLocked(t *testing.T) {
@@ -22,9 +23,7 @@ func TestFolderIsLocked(t *testing.T) {
 	if err := first.Create(context.Background(), record("s1"), "secret"); err != nil {
 		t.Fatalf("the first store no longer works: %v", err)
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, first.Close())
 	second := open(t, dir)
 	if _, err := second.Get(context.Background(), "s1"); err != nil {
 		t.Fatalf("after reopening: %v", err)
@@ -33,9 +32,7 @@ func TestFolderIsLocked(t *testing.T) {
 
 func TestInvalidFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(file, nil, 0o600))
 	_, err := Open(context.Background(), Options{Dir: filepath.Join(file, "below")})
 	if hint.Of(err) == "" {
 		t.Fatalf("no hint: %v", err)
@@ -44,15 +41,11 @@ func TestInvalidFolder(t *testing.T) {
 
 func TestMemoryStoreLeavesNothing(t *testing.T) {
 	s, err := Open(context.Background(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if _, err := os.Stat(s.folder); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Close())
 	if _, err := os.Stat(s.folder); !os.IsNotExist(err) {
 		t.Fatalf("the folder is still there: %v", err)
 	}
@@ -68,18 +61,12 @@ func TestScratchOfKilledProcessesIsRemoved(t *testing.T) {
 	running := open(t, "")
 	killed, strange := filepath.Join(temp, datafolder.ScratchPrefix+"killed"), filepath.Join(temp, datafolder.ScratchPrefix+"strange")
 	for _, dir := range []string{filepath.Join(killed, "jetstream"), strange} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.MkdirAll(dir, 0o700))
 	}
-	if err := os.WriteFile(filepath.Join(killed, datafolder.LockFile), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(filepath.Join(killed, datafolder.LockFile), nil, 0o600))
 	old := time.Now().Add(-time.Hour)
 	for _, dir := range []string{killed, running.folder} {
-		if err := os.Chtimes(filepath.Join(dir, datafolder.LockFile), old, old); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.Chtimes(filepath.Join(dir, datafolder.LockFile), old, old))
 	}
 	open(t, "")
 	for dir, want := range map[string]bool{killed: false, strange: true, running.folder: true} {

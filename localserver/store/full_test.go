@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // smallDisk mounts a file system of 64 MiB, where that is permitted.
@@ -35,17 +36,13 @@ func smallDisk(t *testing.T) string {
 func fill(t *testing.T, file string) int64 {
 	t.Helper()
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer func() { _ = f.Close() }()
 	block := make([]byte, 4096)
 	for {
 		if _, err := f.Write(block); err != nil {
 			info, err := f.Stat()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			return info.Size()
 		}
 	}
@@ -83,12 +80,8 @@ func fillWithMedia(t *testing.T, s *Store) {
 func running(t *testing.T, s *Store, id string) {
 	t.Helper()
 	ctx := context.Background()
-	if err := s.Create(ctx, record(id), "secret"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Begin(ctx, id, "secret", Claim{"n1", id}, noon); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Create(ctx, record(id), "secret"))
+	testkit.NoError(t, s.Begin(ctx, id, "secret", Claim{"n1", id}, noon))
 }
 
 // finish appends an event and finishes a stream.
@@ -111,9 +104,7 @@ func TestReserveIsForRunningStreams(t *testing.T) {
 			}
 			ctx := context.Background()
 			s, err := Open(ctx, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			defer func() { _ = s.Close() }()
 			running(t, s, "running")
 			fillWithMedia(t, s)
@@ -125,9 +116,7 @@ func TestReserveIsForRunningStreams(t *testing.T) {
 				if free, total, err := s.space(ctx); err != nil || free < 2*reserve(total) {
 					break
 				}
-				if err := s.Append(ctx, "filler", i, events); err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, s.Append(ctx, "filler", i, events))
 			}
 			input := []byte(`"` + strings.Repeat("x", 200_000) + `"`)
 			for i := 0; ; i++ {
@@ -160,25 +149,19 @@ func TestStartAfterAFullDisk(t *testing.T) {
 	ctx := context.Background()
 	dir, filler := filepath.Join(disk, "data"), filepath.Join(disk, "filler")
 	s, err := Open(ctx, Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	running(t, s, "left")
 	fillWithMedia(t, s)
 	size := fill(t, filler)
 	if err := s.Ping(ctx); err == nil {
 		t.Error("a store on a full disk is ready")
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, s.Close())
 	_, err = Open(ctx, Options{Dir: dir})
 	if err == nil || !strings.Contains(err.Error(), "is full") || !strings.Contains(hint.Of(err), "hubbub store purge") {
 		t.Fatalf("on a full disk: %v", err)
 	}
-	if err := os.Truncate(filler, size-4<<20); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.Truncate(filler, size-4<<20))
 	s = open(t, dir)
 	if err := finish(s, "left"); err != nil {
 		t.Errorf("with 4 MiB free: %v", err)
@@ -186,9 +169,7 @@ func TestStartAfterAFullDisk(t *testing.T) {
 	if err := s.Create(ctx, record("new"), "secret"); !Full(err) {
 		t.Errorf("a new stream in the reserve: %v", err)
 	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.Remove(filler))
 	if err := s.Create(ctx, record("new"), "secret"); err != nil {
 		t.Errorf("with space: %v", err)
 	}
@@ -219,9 +200,7 @@ func TestStoreRecoversFromAFullDisk(t *testing.T) {
 	if err := s.Ping(ctx); err == nil {
 		t.Error("the store is ready")
 	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.Remove(filler))
 	deadline := time.Now().Add(30 * time.Second)
 	for s.Ping(ctx) != nil {
 		if time.Now().After(deadline) {

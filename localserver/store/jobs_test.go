@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"hubbub/testkit"
 )
 
 func job(id string) Job {
@@ -24,9 +26,7 @@ func next(t *testing.T, s *Store) *Delivery {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	d, err := s.Next(ctx, RunQueue)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return d
 }
 
@@ -37,9 +37,7 @@ func TestJobRecords(t *testing.T) {
 			t.Errorf("unknown job: %v", err)
 		}
 		for _, id := range []string{"j1", "j2"} {
-			if err := s.CreateJob(ctx, job(id)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, s.CreateJob(ctx, job(id)))
 		}
 		if _, _, err := s.Job(ctx, "b", "j1", noon); !errors.Is(err, ErrNotFound) {
 			t.Errorf("another account's job: %v", err)
@@ -72,22 +70,16 @@ func TestJobRecords(t *testing.T) {
 func TestJobQueue(t *testing.T) {
 	both(t, func(t *testing.T, s *Store) {
 		ctx := context.Background()
-		if err := s.CreateJob(ctx, job("j1")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.CreateJob(ctx, job("j1")))
 		d := next(t, s)
 		if d.Job.ID != "j1" || d.Job.Account != "a" {
 			t.Fatalf("%+v", d.Job)
 		}
-		if err := d.Return(0); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, d.Return(0))
 		if d = next(t, s); d.Job.ID != "j1" {
 			t.Fatalf("%+v", d.Job)
 		}
-		if err := d.Done(ctx); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, d.Done(ctx))
 		if n, err := s.Queued(ctx, RunQueue); n != 0 || err != nil {
 			t.Errorf("%d queued (%v)", n, err)
 		}
@@ -105,12 +97,8 @@ func TestJobQueueAfterCrash(t *testing.T) {
 	dir := t.TempDir()
 	ctx := context.Background()
 	s, err := Open(ctx, Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.CreateJob(ctx, job("j1")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, s.CreateJob(ctx, job("j1")))
 	next(t, s) // neither done nor given back
 	raw, err := json.Marshal(job("j2"))
 	if err == nil {
@@ -137,21 +125,15 @@ func TestLargeJob(t *testing.T) {
 	j.Hook = &JobHook{URL: "https://x.example/"}
 	size := func() int {
 		raw, err := json.Marshal(j)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return len(raw)
 	}
 	request := func(n int) json.RawMessage { return json.RawMessage(`"` + strings.Repeat("x", n) + `"`) }
 	j.Request = request(0)
 	j.Request = request(maxNewJob - size())
-	if err := s.CreateJob(ctx, j); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.CreateJob(ctx, j))
 	_, revision, err := s.Job(ctx, "a", "j1", noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	j.Status, j.Node, j.Attempt, j.Attempts = JobRunning, strings.Repeat("n", 36), strings.Repeat("n", 36), 5
 	j.Progress, j.Error, j.Output = 1.0/3, strings.Repeat("e", 1000), strings.Repeat("o", 73)
 	j.Hook.Tries, j.Hook.Reason, j.Hook.Next = 3, "connection_failed", noon
@@ -176,15 +158,11 @@ func TestFullQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // on a busy machine acknowledgements time out
+	testkit.Eventually(t, "a full queue", func() bool { // on a busy machine acknowledgements time out
 		n, err := s.Queued(ctx, RunQueue)
-		if n == maxQueued {
-			break
-		}
-		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("%d queued (%v)", n, err)
-		}
-	}
+		testkit.NoError(t, err)
+		return n == maxQueued
+	})
 	if err := s.CreateJob(ctx, job("j1")); !Full(err) {
 		t.Errorf("one more job: %v", err)
 	}
@@ -195,9 +173,7 @@ func TestFullQueue(t *testing.T) {
 	if other.Account = "b"; s.CreateJob(ctx, other) != nil {
 		t.Error("the jobs of one account exclude those of another")
 	}
-	if err := next(t, s).Done(ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, next(t, s).Done(ctx))
 	if err := s.CreateJob(ctx, job("j3")); err != nil {
 		t.Errorf("after one has left: %v", err)
 	}
@@ -207,9 +183,7 @@ func TestFullQueue(t *testing.T) {
 func TestRequestIsErased(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(t.Context(), Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	const secret = "voiceprint-of-a-person"
 	stored := func() (found bool) {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -220,17 +194,13 @@ func TestRequestIsErased(t *testing.T) {
 			found = found || bytes.Contains(raw, []byte(secret))
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return found
 	}
 	for _, id := range []string{"j1", "j2", "j3"} {
 		j := job(id)
 		j.Request = json.RawMessage(`"` + secret + `"`)
-		if err := s.CreateJob(t.Context(), j); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.CreateJob(t.Context(), j))
 	}
 	if err := s.CreateJob(t.Context(), job("j4")); err != nil { // keeps their file
 		t.Fatal(err)
@@ -268,9 +238,7 @@ func TestRequestIsErased(t *testing.T) {
 	if stored() {
 		t.Error("the request can be read")
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Close())
 	if stored() {
 		t.Error("the request can be read after the server has ended")
 	}
@@ -281,9 +249,7 @@ func TestQueueOfEarlierVersion(t *testing.T) {
 	s := open(t, "")
 	ctx := t.Context()
 	config := s.queued.CachedInfo().Config
-	if err := s.js.DeleteStream(ctx, jobStream); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.js.DeleteStream(ctx, jobStream))
 	config.Subjects, config.MaxMsgs, config.MaxMsgsPerSubject = []string{"hubbub.jobs.*"}, -1, 10_000
 	if _, err := s.js.CreateStream(ctx, config); err != nil {
 		t.Fatal(err)
@@ -293,23 +259,15 @@ func TestQueueOfEarlierVersion(t *testing.T) {
 			Durable: string(q), FilterSubject: "hubbub.jobs." + string(q), AckPolicy: jetstream.AckExplicitPolicy,
 			AckWait: JobAckWait, MaxDeliver: -1, MaxAckPending: -1,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 	}
 	raw, err := json.Marshal(job("j1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if _, err := s.js.Publish(ctx, "hubbub.jobs.run", raw); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.setUpQueues(ctx, jetstream.MemoryStorage); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.CreateJob(ctx, job("j2")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.setUpQueues(ctx, jetstream.MemoryStorage))
+	testkit.NoError(t, s.CreateJob(ctx, job("j2")))
 	for _, want := range []string{"j1", "j2"} {
 		d := next(t, s)
 		if err := d.Done(ctx); d.Job.ID != want || err != nil {

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"hubbub/testkit"
 )
 
 func TestJournalOrder(t *testing.T) {
@@ -16,15 +18,11 @@ func TestJournalOrder(t *testing.T) {
 			for _, stream := range []string{"s1", "s2"} {
 				batch := [][]byte{fmt.Appendf(nil, `{"of":%q,"n":%d}`, stream, 2*i), fmt.Appendf(nil, `{"of":%q,"n":%d}`, stream, 2*i+1)}
 				for range 1 + i%2 { // a batch of unknown outcome is appended again
-					if err := s.Append(ctx, stream, 2*i, batch); err != nil {
-						t.Fatal(err)
-					}
+					testkit.NoError(t, s.Append(ctx, stream, 2*i, batch))
 				}
 			}
 		}
-		if err := s.Append(ctx, "s1", 40, nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Append(ctx, "s1", 40, nil))
 		got, err := s.Messages(ctx, "s2")
 		if err != nil || len(got) != 40 {
 			t.Fatalf("%d messages, %v", len(got), err)
@@ -44,26 +42,18 @@ func TestJournalOrder(t *testing.T) {
 // nobody after they stop.
 func TestFeed(t *testing.T) {
 	s, err := Open(context.Background(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer s.Close()
 	ctx := context.Background()
 	const entries = 2*sinceEntries + 10
 	for i := range entries {
-		if err := s.Append(ctx, "a", 2*i, [][]byte{fmt.Appendf(nil, "%d", 2*i), fmt.Appendf(nil, "%d", 2*i+1)}); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Append(ctx, "b", i, [][]byte{[]byte("other")}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Append(ctx, "a", 2*i, [][]byte{fmt.Appendf(nil, "%d", 2*i), fmt.Appendf(nil, "%d", 2*i+1)}))
+		testkit.NoError(t, s.Append(ctx, "b", i, [][]byte{[]byte("other")}))
 	}
 	at, n, calls := uint64(0), 0, 0
 	for {
 		messages, last, err := s.Since(ctx, "a", at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if len(messages) == 0 {
 			if last != at {
 				t.Errorf("nothing reaches from %d to %d", at, last)
@@ -88,25 +78,17 @@ func TestFeed(t *testing.T) {
 
 	first, second := make(chan Progress, 10), make(chan Progress, 10)
 	stop, err := s.SubscribeProgress("a", func(p Progress) { first <- p })
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	stopSecond, err := s.SubscribeProgress("a", func(p Progress) { second <- p })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(s.PublishProgress("b", Progress{Stored: 1}), s.PublishProgress("a", Progress{Stored: 7, Received: time.Second, Errors: []string{"e"}, Over: true})); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, errors.Join(s.PublishProgress("b", Progress{Stored: 1}), s.PublishProgress("a", Progress{Stored: 7, Received: time.Second, Errors: []string{"e"}, Over: true})))
 	for _, c := range []chan Progress{first, second} {
 		if p := <-c; !reflect.DeepEqual(p, Progress{Stored: 7, Received: time.Second, Errors: []string{"e"}, Over: true}) {
 			t.Errorf("%+v", p)
 		}
 	}
 	stop()
-	if err := s.PublishProgress("a", Progress{Stored: 8}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.PublishProgress("a", Progress{Stored: 8}))
 	if p := <-second; p.Stored != 8 || len(first) != 0 {
 		t.Errorf("%+v, %d received after stop", p, len(first))
 	}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"hubbub/testkit"
 )
 
 // noise is n bytes that are the same for the same seed.
@@ -33,30 +35,22 @@ func at(t time.Time) func() time.Time { return func() time.Time { return t } }
 func put(t testing.TB, s *Store, account, name string, body []byte, when time.Time) MediaInfo {
 	t.Helper()
 	w, err := s.CreateMedia(context.Background(), account, name, at(when))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer w.Abort()
 	if _, err := io.Copy(w, bytes.NewReader(body)); err != nil {
 		t.Fatal(err)
 	}
 	info, err := w.Commit(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return info
 }
 
 func get(t testing.TB, s *Store, account, name string, when time.Time) []byte {
 	t.Helper()
 	r, err := s.OpenMedia(context.Background(), account, name, when)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	body, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return body
 }
 
@@ -64,9 +58,7 @@ func get(t testing.TB, s *Store, account, name string, when time.Time) []byte {
 func (s *Store) chunkCount(t testing.TB) uint64 {
 	t.Helper()
 	info, err := s.media.chunks.Info(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return info.State.Msgs
 }
 
@@ -109,9 +101,7 @@ func TestMediaNames(t *testing.T) {
 func TestMediaIsReadFromAnywhere(t *testing.T) {
 	s := open(t, "")
 	w, err := s.CreateMedia(context.Background(), "a", "x", at(noon))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	body := noise(2*mediaChunk+1000, 5)
 	_, _ = w.Write(body)
 	if _, err := w.Commit([]byte("the head of it")); err != nil {
@@ -119,9 +109,7 @@ func TestMediaIsReadFromAnywhere(t *testing.T) {
 	}
 	body = append([]byte("the head of it"), body...)
 	r, err := s.OpenMedia(context.Background(), "a", "x", noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	dice := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		from := dice.IntN(len(body))
@@ -169,9 +157,7 @@ func TestMediaAbort(t *testing.T) {
 	s := open(t, "")
 	put(t, s, "a", "x", []byte("earlier"), noon)
 	w, err := s.CreateMedia(context.Background(), "a", "x", at(noon))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	_, _ = w.Write(noise(3*mediaChunk, 1))
 	if got := get(t, s, "a", "x", noon); string(got) != "earlier" {
 		t.Errorf("half-way it holds %q", got)
@@ -195,15 +181,11 @@ func TestMediaSweep(t *testing.T) {
 		ctx := context.Background()
 		put(t, s, "a", "x", noise(mediaChunk, 1), noon)
 		old, err := s.OpenMedia(ctx, "a", "x", noon)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		body := noise(mediaChunk+1, 2)
 		put(t, s, "a", "x", body, noon)
 		abandoned, err := s.CreateMedia(ctx, "a", "y", at(noon))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		_, _ = abandoned.Write(noise(2*mediaChunk, 3))
 		abandoned.await(0)
 		if n := s.chunkCount(t); n != 5 {
@@ -268,9 +250,7 @@ func TestReplacedMediaWithReaders(t *testing.T) {
 		var readers []*MediaReader
 		for range 2 {
 			r, err := s.OpenMedia(ctx, "a", "x", noon)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			readers = append(readers, r)
 		}
 		for range 3 {
@@ -310,9 +290,7 @@ func TestPermitIsUsedOnce(t *testing.T) {
 			return w, err
 		}
 		abandoned, err := write()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		abandoned.Abort()
 		if used, err := s.MediaUsed(ctx, "permit"); used || err != nil {
 			t.Errorf("used up by an abandoned write: %v %v", used, err)
@@ -358,13 +336,9 @@ func TestMediaRetention(t *testing.T) {
 		}
 	}
 	chunks, err := s.media.chunks.Info(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	names, err := s.media.names.kv.Status(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for what, age := range map[string]time.Duration{"chunks": chunks.Config.MaxAge, "names": names.TTL()} {
 		// A write may take MediaWriteTime; its first chunk has to last as long
 		// as the object, its last one must be removed in time.
@@ -378,9 +352,7 @@ func TestMediaStoreFull(t *testing.T) {
 	s := open(t, "")
 	put(t, s, "a", "x", []byte("earlier"), noon)
 	w, err := s.CreateMedia(context.Background(), "a", "x", at(noon))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	chunk := noise(mediaChunk, 1)
 	for n := 0; err == nil; n += len(chunk) {
 		if n > 2*mediaMemory {
@@ -416,9 +388,7 @@ func TestMediaAbortWaitsForChunksInFlight(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
 	w, err := s.CreateMedia(ctx, "a", "x", at(noon))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	refused := pubAck{err: make(chan error, 1)}
 	refused.err <- errors.New("no room")
 	late, arrived := pubAck{ok: make(chan *jetstream.PubAck, 1), err: make(chan error, 1)}, make(chan error, 1)
@@ -432,9 +402,7 @@ func TestMediaAbortWaitsForChunksInFlight(t *testing.T) {
 		late.ok <- nil
 	})
 	w.Abort()
-	if err := <-arrived; err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, <-arrived)
 	if n := s.chunkCount(t); n != 0 {
 		t.Errorf("%d chunks are left", n)
 	}
@@ -445,9 +413,7 @@ func BenchmarkMediaWrite(b *testing.B) {
 	chunk := noise(mediaChunk, 1)
 	b.SetBytes(mediaChunk)
 	w, err := s.CreateMedia(context.Background(), "a", "x", time.Now)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, err)
 	for b.Loop() {
 		if _, err := w.Write(chunk); err != nil {
 			b.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"hubbub/testkit"
 )
 
 const quota = 1 << 20
@@ -20,9 +22,7 @@ const quota = 1 << 20
 func openQuota(t testing.TB, dir string) *Store {
 	t.Helper()
 	s, err := Open(context.Background(), Options{Dir: dir, AccountStorage: quota})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -70,9 +70,7 @@ func over(t testing.TB, err error) {
 func TestAccountStorage(t *testing.T) {
 	for _, announced := range []bool{true, false} {
 		s := openQuota(t, "")
-		if err := s.write("a", "x", quota-1000, announced, noon); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.write("a", "x", quota-1000, announced, noon))
 		if err := s.write("a", "y", 1000, announced, noon); err != nil {
 			t.Errorf("what fits exactly: %v", err)
 		}
@@ -86,9 +84,7 @@ func TestAccountStorage(t *testing.T) {
 			t.Errorf("another account's object: %v", err)
 		}
 		for range 2 {
-			if err := s.DeleteMedia(ctx, "a", "x", noon); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, s.DeleteMedia(ctx, "a", "x", noon))
 			s.uses(t, "a", noon, 1000, "y")
 			if err := s.DeleteMedia(ctx, "a", "x", noon); !errors.Is(err, ErrNotFound) {
 				t.Errorf("deleted twice: %v", err)
@@ -149,24 +145,16 @@ func TestAccountStorageWithRacingWriters(t *testing.T) {
 // A replaced or deleted object counts as long as it is read.
 func TestAccountStorageWithReaders(t *testing.T) {
 	s := openQuota(t, "")
-	if err := s.write("a", "x", quota/2, true, noon); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.write("a", "x", quota/2, true, noon))
 	r, err := s.OpenMedia(context.Background(), "a", "x", noon)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.DeleteMedia(context.Background(), "a", "x", noon); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, s.DeleteMedia(context.Background(), "a", "x", noon))
 	s.uses(t, "a", noon, quota/2)
 	over(t, s.write("a", "y", quota/2+1, true, noon))
 	if n, err := io.Copy(io.Discard, r); n != quota/2 || err != nil {
 		t.Errorf("read %d bytes, %v", n, err)
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, r.Close())
 	s.uses(t, "a", noon, 0)
 	if n := s.chunkCount(t); n != 0 {
 		t.Errorf("%d chunks are left", n)
@@ -178,28 +166,20 @@ func TestAccountStorageAfterAnAbandonedWrite(t *testing.T) {
 	dir := t.TempDir()
 	s := openQuota(t, dir)
 	w, err := s.CreateMedia(context.Background(), "a", "x", time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Reserve(quota); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, w.Reserve(quota))
 	if _, err := w.Write(noise(quota/2, 1)); err != nil {
 		t.Fatal(err)
 	}
 	w.await(0)
 	over(t, s.write("a", "y", 1, true, time.Now()))
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Close())
 	again := openQuota(t, dir)
 	again.uses(t, "a", time.Now(), 0)
 	if n := again.chunkCount(t); n != 0 {
 		t.Errorf("%d chunks are left", n)
 	}
-	if err := again.write("a", "y", quota, true, time.Now()); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, again.write("a", "y", quota, true, time.Now()))
 }
 
 func BenchmarkAccountStorage(b *testing.B) {
@@ -207,9 +187,7 @@ func BenchmarkAccountStorage(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			s := open(b, "")
 			for i := range n {
-				if err := s.write("a", fmt.Sprint(i), 1, false, noon); err != nil {
-					b.Fatal(err)
-				}
+				testkit.NoError(b, s.write("a", fmt.Sprint(i), 1, false, noon))
 			}
 			for b.Loop() {
 				if _, _, err := s.ListMedia(context.Background(), "a", noon); err != nil {
@@ -224,16 +202,12 @@ func BenchmarkAccountStorage(b *testing.B) {
 func TestKeysThatAWatcherMissed(t *testing.T) {
 	s := openQuota(t, "")
 	for _, name := range []string{"x", "y"} {
-		if err := s.write("a", name, 1000, true, noon); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.write("a", name, 1000, true, noon))
 	}
 	ctx := context.Background()
 	account := strings.Split(mediaKey("a", ""), ".")[1]
 	entries := map[string]jetstream.KeyValueEntry{mediaKey("a", "x"): nil}
-	if err := s.media.names.addMissed(ctx, []string{namePrefix + account + ".*", unreferencedPrefix + account + ".*"}, entries); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.media.names.addMissed(ctx, []string{namePrefix + account + ".*", unreferencedPrefix + account + ".*"}, entries))
 	missed := entries[mediaKey("a", "y")]
 	if len(entries) != 2 || entries[mediaKey("a", "x")] != nil || missed == nil || missed.Operation() != jetstream.KeyValuePut {
 		t.Errorf("%v", entries)
@@ -261,9 +235,7 @@ func TestKeysThatAreRemovedMeanwhile(t *testing.T) {
 	names := s.media.names
 	const all, kept = 1000, 10
 	for i := range all { // more than a watcher reads ahead
-		if err := names.Put(ctx, fmt.Sprint("n.a.", i), make([]byte, 16<<10)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, names.Put(ctx, fmt.Sprint("n.a.", i), make([]byte, 16<<10)))
 	}
 	names.kv = removing{names.kv, func() {
 		for i := kept; i < all; i++ {
@@ -282,7 +254,5 @@ func TestKeysThatAreRemovedMeanwhile(t *testing.T) {
 			t.Errorf("key %d is missing", i)
 		}
 	}
-	if err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, err)
 }

@@ -13,15 +13,15 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"hubbub/testkit"
 )
 
 // shared gives a store the buckets that only nodes of a cluster have.
 func shared(t testing.TB, s *Store) *Store {
 	t.Helper()
 	for _, b := range s.sharedBuckets(jetstream.MemoryStorage) {
-		if err := s.setUpBucket(t.Context(), b); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.setUpBucket(t.Context(), b))
 	}
 	return s
 }
@@ -31,9 +31,7 @@ func shared(t testing.TB, s *Store) *Store {
 func TestAttemptWithUnknownOutcome(t *testing.T) {
 	both(t, func(t *testing.T, s *Store) {
 		ctx := context.Background()
-		if err := s.Create(ctx, record("s1"), "secret"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Create(ctx, record("s1"), "secret"))
 		begin := func(attempt string, want error) {
 			t.Helper()
 			if err := s.Begin(ctx, "s1", "secret", Claim{"n", attempt}, noon); !errors.Is(err, want) {
@@ -46,26 +44,18 @@ func TestAttemptWithUnknownOutcome(t *testing.T) {
 		if err := s.Begin(ctx, "s1", "wrong", Claim{"n", "first"}, noon); !errors.Is(err, ErrToken) {
 			t.Errorf("a wrong token: %v", err)
 		}
-		if err := s.Withdraw(ctx, "s1", "second"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Withdraw(ctx, "s1", "second"))
 		if rec, err := s.Get(ctx, "s1"); err != nil || rec.Status != Running {
 			t.Errorf("another attempt's withdrawal ended it: %+v %v", rec, err)
 		}
-		if err := s.Withdraw(ctx, "s1", "first"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Withdraw(ctx, "s1", "first"))
 		if rec, err := s.Get(ctx, "s1"); err != nil || rec.Status != Created || rec.Started != nil {
 			t.Errorf("%+v %v", rec, err)
 		}
 		// A write of an earlier attempt that is still in flight fails.
 		_, revision, err := load[Stream](ctx, s.streams, "s1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Withdraw(ctx, "s1", "third"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
+		testkit.NoError(t, s.Withdraw(ctx, "s1", "third"))
 		if _, err := s.streams.Update(ctx, "s1", []byte("{}"), revision); !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
 			t.Errorf("a late write: %v", err)
 		}
@@ -112,9 +102,7 @@ func TestQuotas(t *testing.T) {
 	s := shared(t, open(t, ""))
 	ctx := context.Background()
 	for i := range 9 {
-		if err := s.Create(ctx, record(fmt.Sprint("s", i)), "secret"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Create(ctx, record(fmt.Sprint("s", i)), "secret"))
 	}
 	var got atomic.Int64
 	var all sync.WaitGroup
@@ -147,23 +135,15 @@ func TestQuotas(t *testing.T) {
 		if s.AcquireStream(ctx, "a", id, noon, 4) != nil {
 			continue
 		}
-		if err := s.Begin(ctx, id, "secret", Claim{"n", id}, noon); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Begin(ctx, id, "secret", Claim{"n", id}, noon))
 		one = id
 	}
 	left("a", noon.Add(time.Hour), false) // however long they run
-	if err := s.ReleaseStream(ctx, "a", one); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.ReleaseStream(ctx, "a", one))
 	left("a", noon, true)
-	if err := s.AcquireStream(ctx, "a", one, noon, 4); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, s.AcquireStream(ctx, "a", one, noon, 4))
 	left("a", noon, false)
-	if err := s.Finish(ctx, one, Failed, noon, "its node died"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Finish(ctx, one, Failed, noon, "its node died"))
 	left("a", noon, true)
 }
 
@@ -193,13 +173,9 @@ func TestSharedKeys(t *testing.T) {
 	}
 	check("")
 	one, two := SharedKey{"a", "k1", []byte("x")}, SharedKey{"b", "k1", []byte("y")}
-	if err := errors.Join(s.PublishKey(ctx, one), s.PublishKey(ctx, two)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, errors.Join(s.PublishKey(ctx, one), s.PublishKey(ctx, two)))
 	check("a/k1=x b/k1=y")
-	if err := s.WithdrawKey(ctx, one); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.WithdrawKey(ctx, one))
 	check("b/k1=y")
 }
 
@@ -208,9 +184,7 @@ func TestSharedKeys(t *testing.T) {
 func TestAmendedJournalIsClosedToItsWriter(t *testing.T) {
 	both(t, func(t *testing.T, s *Store) {
 		ctx := context.Background()
-		if err := s.Append(ctx, "x", 0, [][]byte{[]byte("1"), []byte("2")}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Append(ctx, "x", 0, [][]byte{[]byte("1"), []byte("2")}))
 		end := func(stored [][]byte) ([][]byte, error) {
 			if len(stored) == 2 {
 				return [][]byte{[]byte("end")}, nil
@@ -218,9 +192,7 @@ func TestAmendedJournalIsClosedToItsWriter(t *testing.T) {
 			return nil, nil // it has an end
 		}
 		for range 2 {
-			if err := s.Amend(ctx, "x", end); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, s.Amend(ctx, "x", end))
 		}
 		if err := s.Append(ctx, "x", 2, [][]byte{[]byte("3")}); !errors.Is(err, ErrConflict) {
 			t.Errorf("got %v", err)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"hubbub/testkit"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -28,14 +30,8 @@ func both(t *testing.T, test func(t *testing.T, s *Store)) {
 func open(t testing.TB, dir string) *Store {
 	t.Helper()
 	s, err := Open(context.Background(), Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.NoError(t, err)
+	t.Cleanup(func() { testkit.NoError(t, s.Close()) })
 	return s
 }
 
@@ -53,9 +49,7 @@ func TestStreamStatus(t *testing.T) {
 		if _, err := s.Get(ctx, "no key * at all"); !errors.Is(err, ErrNotFound) {
 			t.Fatalf("impossible id: %v", err)
 		}
-		if err := s.Create(ctx, record("s1"), "secret"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Create(ctx, record("s1"), "secret"))
 		if err := s.Create(ctx, record("s1"), "secret"); !errors.Is(err, ErrConflict) {
 			t.Fatalf("second stream of the same id: %v", err)
 		}
@@ -70,15 +64,11 @@ func TestStreamStatus(t *testing.T) {
 		if err := s.Begin(ctx, "s1", "secret", Claim{"n3", "y"}, noon); !errors.Is(err, ErrToken) {
 			t.Fatalf("second begin: %v", err)
 		}
-		if err := s.Renew(ctx, "s1"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Renew(ctx, "s1"))
 		if err := s.Finish(ctx, "s1", Running, noon, ""); !errors.Is(err, ErrConflict) {
 			t.Fatalf("running is no outcome: %v", err)
 		}
-		if err := s.Finish(ctx, "s1", Done, noon.Add(time.Minute), "over"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Finish(ctx, "s1", Done, noon.Add(time.Minute), "over"))
 		if err := s.Finish(ctx, "s1", Failed, noon, ""); !errors.Is(err, ErrConflict) {
 			t.Fatalf("second finish: %v", err)
 		}
@@ -95,15 +85,9 @@ func TestStreamStatus(t *testing.T) {
 func TestCompletedAfterStarted(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
-	if err := s.Create(ctx, record("s1"), "secret"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Begin(ctx, "s1", "secret", Claim{"n1", "x"}, noon); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Finish(ctx, "s1", Done, noon.Add(-time.Minute), "over"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Create(ctx, record("s1"), "secret"))
+	testkit.NoError(t, s.Begin(ctx, "s1", "secret", Claim{"n1", "x"}, noon))
+	testkit.NoError(t, s.Finish(ctx, "s1", Done, noon.Add(-time.Minute), "over"))
 	if rec, err := s.Get(ctx, "s1"); err != nil || !rec.Completed.Equal(noon) {
 		t.Errorf("%+v %v", rec, err)
 	}
@@ -112,24 +96,18 @@ func TestCompletedAfterStarted(t *testing.T) {
 func TestExpiredStreamCannotBegin(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
-	if err := s.Create(ctx, record("s1"), "secret"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Create(ctx, record("s1"), "secret"))
 	if err := s.Begin(ctx, "s1", "secret", Claim{"n1", "x"}, noon.Add(TokenTTL)); !errors.Is(err, ErrToken) {
 		t.Fatalf("got %v", err)
 	}
-	if err := s.Finish(ctx, "s1", Failed, noon.Add(TokenTTL), "never opened"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Finish(ctx, "s1", Failed, noon.Add(TokenTTL), "never opened"))
 }
 
 // Of many concurrent callers of a step, exactly one succeeds.
 func TestConcurrentSteps(t *testing.T) {
 	both(t, func(t *testing.T, s *Store) {
 		ctx := context.Background()
-		if err := s.Create(ctx, record("s1"), "secret"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Create(ctx, record("s1"), "secret"))
 		race := func(what string, lost error, try func(i int) error) {
 			var wins atomic.Int64
 			var wg sync.WaitGroup
@@ -164,9 +142,7 @@ func TestTokenOpensItsStreamOnce(t *testing.T) {
 		for stream, token := range map[string]string{"s1": "one", "s2": "two"} {
 			rec := record(stream)
 			rec.Expires = noon.Add(time.Minute)
-			if err := s.Create(ctx, rec, token); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, s.Create(ctx, rec, token))
 		}
 		steps := []struct {
 			name, stream, token string
@@ -194,9 +170,7 @@ func TestTokenIsStoredAsHashOnly(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	const token = "a-token-that-must-not-be-found"
-	if err := s.Create(context.Background(), record("stream-of-the-token"), token); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Create(context.Background(), record("stream-of-the-token"), token))
 	seen := false
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -209,9 +183,7 @@ func TestTokenIsStoredAsHashOnly(t *testing.T) {
 		seen = seen || strings.Contains(string(raw), "stream-of-the-token")
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if !seen {
 		t.Error("the record itself was not found: this test looks in the wrong place")
 	}
@@ -221,22 +193,16 @@ func TestOrphansAreOfOtherNodesOrExpired(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
 	for _, id := range []string{"waiting", "mine", "theirs", "over"} {
-		if err := s.Create(ctx, record(id), "secret"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Create(ctx, record(id), "secret"))
 	}
 	begin := func(id, node string) {
 		t.Helper()
-		if err := s.Begin(ctx, id, "secret", Claim{node, id}, noon); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Begin(ctx, id, "secret", Claim{node, id}, noon))
 	}
 	begin("mine", "n2")
 	begin("theirs", "n1")
 	begin("over", "n1")
-	if err := s.Finish(ctx, "over", Done, noon, ""); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Finish(ctx, "over", Done, noon, ""))
 	for _, c := range []struct {
 		at   time.Time
 		want string
@@ -245,9 +211,7 @@ func TestOrphansAreOfOtherNodesOrExpired(t *testing.T) {
 		{noon.Add(TokenTTL), "theirs waiting"},
 	} {
 		left, err := s.Orphans(ctx, "n2", c.at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		var ids []string
 		for _, rec := range left {
 			ids = append(ids, rec.ID)
@@ -271,9 +235,7 @@ func TestTimesToLive(t *testing.T) {
 		"KV_secrets": 0, "KV_keys": 0, // hold a few keys only
 	} {
 		stream, err := s.js.Stream(ctx, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if got := stream.CachedInfo().Config.MaxAge; got != want {
 			t.Errorf("%s expires after %v, want %v", name, got, want)
 		}
@@ -293,24 +255,16 @@ func TestExpiryRemoves(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
 	kv, err := s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "short", TTL: time.Second, Storage: jetstream.MemoryStorage})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	s.streams = bucket{kv: kv}
-	if err := s.Create(ctx, record("s1"), "secret"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Create(ctx, record("s1"), "secret"))
 	if _, err := s.Get(ctx, "s1"); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		if _, err := s.Get(ctx, "s1"); errors.Is(err, ErrNotFound) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the record is still there after 30 s")
-		}
-	}
+	testkit.Eventually(t, "the end of the record", func() bool {
+		_, err := s.Get(ctx, "s1")
+		return errors.Is(err, ErrNotFound)
+	})
 }
 
 func BenchmarkCreate(b *testing.B) {
@@ -320,9 +274,7 @@ func BenchmarkCreate(b *testing.B) {
 			ctx := context.Background()
 			for i := 0; b.Loop(); i++ {
 				id := fmt.Sprint(b.N, "-", i)
-				if err := s.Create(ctx, record(id), id); err != nil {
-					b.Fatal(err)
-				}
+				testkit.NoError(b, s.Create(ctx, record(id), id))
 			}
 		})
 	}
@@ -333,13 +285,9 @@ func BenchmarkCreate(b *testing.B) {
 func TestErrorHook(t *testing.T) {
 	var failed []string
 	s, err := Open(context.Background(), Options{OnError: func(call string) { failed = append(failed, call) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	ctx := context.Background()
-	if err := s.Create(ctx, record("s1"), "secret"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Create(ctx, record("s1"), "secret"))
 	_ = s.Create(ctx, record("s1"), "secret")
 	_, _ = s.Get(ctx, "unknown")
 	_ = s.Begin(ctx, "s1", "wrong", Claim{"n", "x"}, noon)
@@ -352,9 +300,7 @@ func TestErrorHook(t *testing.T) {
 	if len(failed) != 0 {
 		t.Errorf("reported as failures: %q", failed)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Close())
 	for call, f := range map[string]func() error{
 		"create stream":   func() error { return s.Create(ctx, record("s2"), "secret") },
 		"get stream":      func() error { _, err := s.Get(ctx, "s1"); return err },

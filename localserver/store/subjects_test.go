@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hubbub/testkit"
 )
 
 // No name that could break the connection becomes part of a subject, and the
@@ -65,18 +67,12 @@ func TestBrokenConnectionIsMadeAgain(t *testing.T) {
 	s := open(t, t.TempDir())
 	ctx := context.Background()
 	for _, id := range []string{"a", "b"} {
-		if err := s.Create(ctx, record(id), "secret"); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.conn.ForceReconnect(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Create(ctx, record(id), "secret"))
+		testkit.NoError(t, s.conn.ForceReconnect())
 		if _, err := s.Get(ctx, id); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Append(ctx, id, 0, [][]byte{[]byte("1")}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Append(ctx, id, 0, [][]byte{[]byte("1")}))
 	}
 	if s.Err() != nil {
 		t.Error(s.Err())
@@ -99,9 +95,7 @@ func TestLostConnectionIsReported(t *testing.T) {
 		t.Error("a store without connection has no error")
 	}
 	s = open(t, "")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Close())
 	select {
 	case <-s.Lost():
 		t.Error("a store that was closed is lost")

@@ -20,6 +20,7 @@ import (
 	"hubbub/localserver/store/datafolder"
 	"hubbub/localserver/store/embedded"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // After all tests no goroutine may be left, including those of the NATS servers.
@@ -29,19 +30,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func connect(t *testing.T, dir string) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
 	server, err := embedded.Start(dir, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(server.Stop)
 	conn, err := nats.Connect("", nats.InProcessServer(server))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(conn.Close)
 	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return conn, js
 }
 
@@ -53,9 +48,7 @@ func filled(t *testing.T) (dir string, whole []byte) {
 	conn, js := connect(t, dir)
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 	}
 	bucket, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "records"})
 	must(err)
@@ -79,15 +72,9 @@ func filled(t *testing.T) (dir string, whole []byte) {
 func TestWriteAndRestore(t *testing.T) {
 	_, whole := filled(t)
 	file, to := filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "new")
-	if err := os.WriteFile(file, whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := Verify(file); err != nil {
-		t.Error(err)
-	}
-	if err := Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(file, whole, 0o600))
+	testkit.NoError(t, Verify(file))
+	testkit.NoError(t, Restore(file, to, slog.New(slog.DiscardHandler)))
 	var files []string
 	err := filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
 		if d.IsDir() && d.Name() == datafolder.JetStream {
@@ -107,9 +94,7 @@ func TestWriteAndRestore(t *testing.T) {
 	}
 	_, js := connect(t, to)
 	bucket, err := js.KeyValue(context.Background(), "records")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if entry, err := bucket.Get(context.Background(), "a"); err != nil || string(entry.Value()) != "new" || entry.Revision() != 2 {
 		t.Errorf("%+v %v", entry, err)
 	}
@@ -122,9 +107,7 @@ func TestWriteAndRestore(t *testing.T) {
 func TestRestoreIntoAFolderInUse(t *testing.T) {
 	dir, whole := filled(t)
 	file := filepath.Join(t.TempDir(), "backup")
-	if err := os.WriteFile(file, whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(file, whole, 0o600))
 	err := Restore(file, dir, slog.New(slog.DiscardHandler))
 	if hint.Of(err) == "" || !strings.Contains(err.Error(), "not empty") {
 		t.Error(err)
@@ -141,16 +124,12 @@ func TestRestoreIntoAFolderInUse(t *testing.T) {
 func TestBackupThatIsNotComplete(t *testing.T) {
 	_, whole := filled(t)
 	archive, err := zip.NewReader(bytes.NewReader(whole), int64(len(whole)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	cases := map[string][]byte{"empty": {}, "text": []byte("no backup"), "cut in half": whole[:len(whole)/2],
 		"one byte short": whole[:len(whole)-1], "of another": bytes.Replace(whole, []byte(`"format": 1`), []byte(`"format": 9`), 1)}
 	for _, f := range archive.File {
 		at, err := f.DataOffset()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		changed := slices.Clone(whole)
 		changed[at+int64(f.UncompressedSize64)/2] ^= 1
 		cases["a changed "+f.Name] = changed
@@ -158,9 +137,7 @@ func TestBackupThatIsNotComplete(t *testing.T) {
 	for name, raw := range cases {
 		parent := t.TempDir()
 		file, to := filepath.Join(parent, "backup"), filepath.Join(parent, "new")
-		if err := os.WriteFile(file, raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(file, raw, 0o600))
 		if err := Restore(file, to, slog.New(slog.DiscardHandler)); hint.Of(err) == "" {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"hubbub/localserver/store/datafolder"
+	"hubbub/testkit"
 )
 
 // After all tests no goroutine may be left, including those of the NATS servers.
@@ -24,34 +25,22 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Start(dir, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(s.Stop)
 	conn, err := nats.Connect("", nats.InProcessServer(s), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(conn.Close)
 	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	bucket, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if _, err := bucket.Put(ctx, "key", []byte("value")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.WriteError(); err != nil {
-		t.Error(err)
-	}
-	if err := s.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.WriteError())
+	testkit.NoError(t, s.Restart())
 	for {
 		attempt, done := context.WithTimeout(ctx, time.Second) // the request may be lost with the old connection
 		entry, err := bucket.Get(attempt, "key")
@@ -71,9 +60,7 @@ func TestRestart(t *testing.T) {
 
 func TestStopped(t *testing.T) {
 	s, err := Start(t.TempDir(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	s.Stop()
 	s.Stop() // nothing to do
 	_, err = s.InProcessConn()
@@ -88,9 +75,7 @@ func TestStopped(t *testing.T) {
 func TestHealthChecksAreNotLogged(t *testing.T) {
 	var log bytes.Buffer
 	s, err := Start(t.TempDir(), slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(s.Stop)
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
