@@ -1,5 +1,5 @@
 // Package testkit is what the tests of all packages share: checks of errors, waiting,
-// and a buffer for the output of goroutines and processes.
+// a buffer for the output of goroutines and processes, and a terminal.
 package testkit
 
 import (
@@ -31,10 +31,12 @@ func NoError(t T, err error) {
 // Eventually waits until something is so.
 func Eventually(t T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(Timeout); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	for begin := time.Now(); !is(); {
+		waited := time.Since(begin)
+		if waited > Timeout {
 			t.Fatalf("%s: not within %v", what, Timeout)
 		}
+		time.Sleep(min(time.Millisecond+waited/10, 20*time.Millisecond))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hubbub/capture"
+	"hubbub/testkit"
 )
 
 // twoChannels writes the first 25 s of the demo: on the first channel up to a time,
@@ -33,9 +34,7 @@ func twoChannels(t *testing.T, second int) string {
 	_ = binary.Write(&b, binary.LittleEndian, uint32(data.Len()))
 	b.Write(data.Bytes())
 	path := filepath.Join(t.TempDir(), "two.wav")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
 	return path
 }
 
@@ -50,9 +49,7 @@ func TestEachChannelIsASpeaker(t *testing.T) {
 		{"diarize", path, "--output", "json"},
 	} {
 		p := start(t, append(args, "--channels", "each")...)
-		if code := p.exit(); code != 0 {
-			t.Fatalf("exit code %d: %s", code, p.errors())
-		}
+		p.ends(0)
 		found := map[string]int{}
 		for _, line := range p.messages() {
 			var turn struct {

@@ -17,6 +17,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/protocol/protocoltest"
+	"hubbub/testkit"
 )
 
 const checkKey = "key-that-nobody-may-see"
@@ -33,17 +34,13 @@ func TestCheckInterruptedProgram(t *testing.T) {
 	p := start(t, "check", "--server", address, "--api-key", checkKey, "--seconds", "60")
 	select {
 	case <-sending:
-	case <-time.After(timeout):
+	case <-time.After(testkit.Timeout):
 		t.Fatal("no audio came")
 	}
-	if err := p.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	p.signal(os.Interrupt)
 	p.line("^ok +WebSocket opened")
 	p.line("^skipped +audio accepted +interrupted$")
-	if code := p.exit(); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d", code, exitInterrupted)
-	}
+	p.ends(exitInterrupted)
 }
 
 // checkWith runs the program's check with variables in its environment, for
@@ -68,9 +65,7 @@ func TestCheckThroughAProxy(t *testing.T) {
 	service := httptest.NewServer(protocoltest.Service{}.Handler())
 	t.Cleanup(service.Close)
 	at, err := url.Parse(service.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(at)
 		r.Out.Host = r.In.Host
@@ -146,8 +141,5 @@ func TestCheckReady(t *testing.T) {
 			t.Errorf("status %d: exit code %d: %s", c.status, code, p.errors())
 		}
 	}
-	p := start(t, "check", "--ready")
-	if code := p.exit(); code != 2 {
-		t.Errorf("without a server: exit code %d: %s", code, p.errors())
-	}
+	start(t, "check", "--ready").ends(2)
 }

@@ -15,6 +15,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // Programs that others write know nothing of ours but the interface. Here their
@@ -47,7 +48,7 @@ func find(t *testing.T, what string, programs []string, env []string, args ...st
 
 func (f foreign) run(t *testing.T, env []string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*testkit.Timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, f.program, args...)
 	cmd.Env = append(append(os.Environ(), f.env...), env...)
@@ -67,8 +68,8 @@ func newService(t *testing.T) testService {
 	t.Helper()
 	data := t.TempDir()
 	key := strings.TrimSpace(start(t, "key", "create", "--account", "clients", "--data", data).line(`\.`))
-	server := start(t, "serve", "--listen", "127.0.0.1:0", "--data", data)
-	return testService{strings.TrimPrefix(server.line(`^ready `), "ready "), filepath.Join(data, "ca.pem"), key}
+	_, url := serve(t, "--data", data)
+	return testService{url, filepath.Join(data, "ca.pem"), key}
 }
 
 // clientEnd is the last line of a client.
@@ -90,9 +91,7 @@ func TestClients(t *testing.T) {
 		_ = binary.Write(&raw, binary.LittleEndian, math.Float32bits(x))
 	}
 	audio := filepath.Join(t.TempDir(), "nine.f32")
-	if err := os.WriteFile(audio, raw.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(audio, raw.Bytes(), 0o600))
 	said := make(chan string, 2)
 	t.Run("streams", func(t *testing.T) {
 		for _, c := range []struct {
@@ -147,9 +146,7 @@ func (s testService) streamed(t *testing.T, curl foreign, out string) string {
 		t.Errorf("turns %+v of %q", turns, lines)
 	}
 	var rttm bytes.Buffer
-	if err := protocol.WriteRTTM(&rttm, end.ID, turns); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, protocol.WriteRTTM(&rttm, end.ID, turns))
 	var at struct{ URL string }
 	code, body := s.curl(t, curl, "POST", "/v1/media/output", "-d", `{"url":"media://live/`+end.ID+`/turns.rttm"}`)
 	if err := json.Unmarshal([]byte(body), &at); err != nil || code != "201" {
@@ -184,8 +181,7 @@ func TestJobsClient(t *testing.T) {
 	writeWAV(t, talk, demoSamples(t)[:8*capture.SampleRate])
 	key := strings.TrimSpace(start(t, "key", "create", "--account", "clients", "--data", data).line(`\.`))
 	secret := strings.TrimSpace(start(t, "key", "webhook", "--account", "clients", "--data", data).line(`.`))
-	server := start(t, "serve", "--listen", "127.0.0.1:0", "--data", data, "--webhook-to", "127.0.0.1", "--words", `sh -c "cat >/dev/null; echo good morning"`)
-	url := strings.TrimPrefix(server.line(`^ready `), "ready ")
+	_, url := serve(t, "--data", data, "--webhook-to", "127.0.0.1", "--words", `sh -c "cat >/dev/null; echo good morning"`)
 	out := client.run(t, []string{"API_KEY=" + key, "WEBHOOK_SECRET=" + secret}, filepath.Join("testdata", "clients", "jobs.py"), url, filepath.Join(data, "ca.pem"), talk)
 	if !strings.HasSuffix(out, "ok\n") {
 		t.Error(out)
@@ -235,9 +231,7 @@ func TestCurl(t *testing.T) {
 	as(stranger, "GET", "/v1/test", "401", apiError)
 
 	file := filepath.Join(t.TempDir(), "object")
-	if err := os.WriteFile(file, []byte("0123456789"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(file, []byte("0123456789"), 0o600))
 	in, _ := does("POST", "/v1/media/input", "201", []string{"url"}, "-d", `{"url":"media://a/b.txt"}`)["url"].(string)
 	curl.run(t, nil, "-sS", "--fail", "--cacert", s.ca, "-T", file, in)
 	out, _ := does("POST", "/v1/media/output", "201", []string{"url"}, "-d", `{"url":"media://a/b.txt"}`)["url"].(string)
@@ -262,8 +256,7 @@ func TestCurl(t *testing.T) {
 		t.Errorf("/metrics: %s %q", code, body)
 	}
 	// A server without TLS for who trusts the way is the same.
-	plain := start(t, "serve", "--listen", "127.0.0.1:0", "--api-key", "k", "--tls", "off")
-	url := strings.TrimPrefix(plain.line(`^ready `), "ready ")
+	_, url := serve(t, "--api-key", "k", "--tls", "off")
 	if got := curl.run(t, nil, "-sS", "--fail", "-H", "Authorization: Bearer k", url+"/v1/test"); !strings.Contains(got, `"OK"`) {
 		t.Errorf("%q", got)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hubbub/capture"
+	"hubbub/testkit"
 )
 
 // TestRealKeyRing goes through a real secret service, on a session bus of its
@@ -25,13 +26,10 @@ func TestRealKeyRing(t *testing.T) {
 		}
 	}
 	const secret = "b3Blbi-sesame"
-	server := start(t, "serve", "--listen", "127.0.0.1:0", "--api-key", secret, "--tls", "off")
-	url := strings.TrimPrefix(server.line(`^ready `), "ready ")
+	_, url := serve(t, "--api-key", secret, "--tls", "off")
 	dir := t.TempDir()
 	for _, sub := range []string{"run", "home"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.Mkdir(filepath.Join(dir, sub), 0o700))
 	}
 	wav := filepath.Join(dir, "short.wav")
 	writeWAV(t, wav, talk(t)[:capture.SampleRate])
@@ -46,7 +44,7 @@ func TestRealKeyRing(t *testing.T) {
 		HUBBUB_SERVER=$URL "$HUBBUB" config | grep api-key
 		"$HUBBUB" config delete-key "$URL" || echo exit code $?
 	`
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "dbus-run-session", "--", "sh", "-c", script)
 	cmd.Dir = dir

@@ -12,6 +12,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/keyring"
+	"hubbub/testkit"
 )
 
 // mockRing gives the test a key ring in memory.
@@ -27,9 +28,7 @@ func mockRing(t *testing.T) {
 func inProcess(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	in, err := os.Create(filepath.Join(t.TempDir(), "stdin"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer in.Close()
 	if _, err := in.WriteString(stdin); err != nil {
 		t.Fatal(err)
@@ -84,8 +83,7 @@ func TestKeyRing(t *testing.T) {
 func TestKeyStaysSecret(t *testing.T) {
 	mockRing(t)
 	const secret = "e5f0c2-not-to-be-seen"
-	server := start(t, "serve", "--listen", "127.0.0.1:0", "--api-key", secret, "--tls", "off")
-	url := strings.TrimPrefix(server.line(`^ready `), "ready ")
+	server, url := serve(t, "--api-key", secret, "--tls", "off")
 	if code, _, stderr := inProcess(t, secret, "config", "set-key", url); code != 0 {
 		t.Fatal(stderr)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,6 +23,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/conform"
+	"hubbub/testkit"
 )
 
 // runRules runs rules against a server.
@@ -31,21 +31,17 @@ func runRules(t *testing.T, options client.Options, o conform.Options) []conform
 	t.Helper()
 	options.APIKey = checkKey
 	c, err := client.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer c.Close()
 	o.Client, o.Key = c, checkKey
 	if o.Slack == 0 {
-		o.Slack = timeout // the machine may be busy
+		o.Slack = testkit.Timeout // the machine may be busy
 	}
 	if o.Speech == nil {
 		o.Speech = make([]float32, 10*protocol.ChunkSamples)
 	}
 	results, err := conform.Run(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return results
 }
 
@@ -55,16 +51,10 @@ func TestBuiltInConforms(t *testing.T) {
 	t.Parallel()
 	speech := demoSamples(t)[:conformSeconds*capture.SampleRate]
 	dir := t.TempDir()
-	server, err := localserver.Start(context.Background(), localserver.Options{Addr: "127.0.0.1:0", APIKeys: []string{checkKey}, DataDir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Shutdown(context.Background()) })
+	server := serveHere(t, localserver.Options{DataDir: dir})
 	key := func(account, plan string, before, life time.Duration) string { // made a while before
 		k, err := apikeys.Create(dir, apikeys.Spec{Account: account, Plan: plan, Expires: life}, time.Now().Add(-before))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return k
 	}
 	results := runRules(t, client.Options{BaseURL: server.URL(), CACert: server.CAPEM()}, conform.Options{
@@ -161,9 +151,7 @@ func swap(pattern, with string) func(string) string {
 func twisted(t *testing.T, backend string, w twist) string {
 	t.Helper()
 	to, err := url.Parse(backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	path := regexp.MustCompile("^" + w.path + "$")
 	meant := func(r *http.Request) bool {
 		return (w.method == "" || w.method == r.Method) && (w.path == "" || path.MatchString(r.URL.Path))
@@ -413,7 +401,9 @@ func wrongResponses(server string) map[string]twist {
 func TestConformSeesWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	// The rules run at once here, which would exceed the rate limits.
-	unlimited, limited := plainServer(t, -1), plainServer(t, 0)
+	plain := certificate.Config{Mode: certificate.Off}
+	unlimited := serveHere(t, localserver.Options{TLS: plain, RatePerMinute: -1}).URL()
+	limited := serveHere(t, localserver.Options{TLS: plain}).URL()
 	backend := func(rule string) string {
 		if strings.HasPrefix(rule, "rate/") {
 			return limited
@@ -460,38 +450,14 @@ func TestConformSeesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// plainServer is a correct server without TLS and its address. rate is its limit
-// of requests a minute: 0 = the default, -1 = none.
-func plainServer(t *testing.T, rate int) string {
-	t.Helper()
-	server, err := localserver.Start(context.Background(), localserver.Options{Addr: "127.0.0.1:0", APIKeys: []string{checkKey},
-		TLS: certificate.Config{Mode: certificate.Off}, RatePerMinute: rate})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = server.Shutdown(ctx)
-	})
-	return server.URL()
-}
-
 // Two processes: a server with a fault, and the contract tests that find it.
 func TestConformProgram(t *testing.T) {
 	t.Parallel()
-	server := start(t, "serve", "--listen", "127.0.0.1:0", "--tls", "off", "--api-key", checkKey, "--fault", "404,on=status")
-	address := strings.TrimPrefix(server.line("^ready "), "ready ")
+	_, address := serve(t, "--tls", "off", "--api-key", checkKey, "--fault", "404,on=status")
 	p := start(t, "conform", "--server", address, "--api-key", checkKey, "--only", "test", "--only", "status/created", "--only", "status/shape", "--output", "json")
-	if code := p.exit(); code != exitFailed {
-		t.Errorf("exit code %d", code)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.ends(exitFailed)
 	var report conform.Report
-	if err := json.Unmarshal(p.stdout.Bytes(), &report); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal([]byte(p.output()), &report))
 	if report.OK || report.Summary["differs"] != 2 || report.Summary["holds"] != 2 || report.Server != address {
 		t.Errorf("%+v", report)
 	}
@@ -500,7 +466,7 @@ func TestConformProgram(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if text := p.stderr.String(); !strings.HasPrefix(text, "hubbub: 2 of 4 rules differ\n") || bytes.Contains(p.stdout.Bytes(), []byte(checkKey)) {
+	if text := p.errors(); !strings.HasPrefix(text, "hubbub: 2 of 4 rules differ\n") || strings.Contains(p.output(), checkKey) {
 		t.Errorf("%s%s", text, fmt.Sprint(report))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 // endingServer is a server whose end is an error, or nil after a shutdown.
@@ -38,9 +40,7 @@ func TestCloseConnection(t *testing.T) {
 	a := &App{}
 	for name, flags := range map[string]serviceFlags{"built-in": {}, "remote": {server: "https://localhost:1", apiKey: "k"}} {
 		c, err := a.connect(t.Context(), flags, connectOptions{engine: defaultEngineFlags()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if err := c.close(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/testkit"
 )
 
 func panicWhen(file string) {
@@ -26,17 +27,18 @@ func panicWhen(file string) {
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		command, place, where, code string
+		command, place, where string
+		code                  int
 	}{
-		{"live", "elsewhere", "panicWhen", "2"},
-		{"live", "display", "fullScreen", "1"},
-		{"live", "send", "Live).sendChunks", "1"},
-		{"live", "receive", "Live).receive", "1"},
-		{"live", "record", "Writer).writeAudio", "1"},
-		{"watch", "display", "fullScreen", "1"},
-		{"watch", "receive", "Watched).receive", "1"},
-		{"replay", "display", "fullScreen", "1"},
-		{"replay", "receive", "Replay).deliver", "1"},
+		{"live", "elsewhere", "panicWhen", 2},
+		{"live", "display", "fullScreen", exitFailed},
+		{"live", "send", "Live).sendChunks", exitFailed},
+		{"live", "receive", "Live).receive", exitFailed},
+		{"live", "record", "Writer).writeAudio", exitFailed},
+		{"watch", "display", "fullScreen", exitFailed},
+		{"watch", "receive", "Watched).receive", exitFailed},
+		{"replay", "display", "fullScreen", exitFailed},
+		{"replay", "receive", "Replay).deliver", exitFailed},
 	} {
 		t.Run(c.command+" "+c.place, func(t *testing.T) {
 			t.Parallel()
@@ -44,26 +46,22 @@ func TestPanic(t *testing.T) {
 			trigger, rec := filepath.Join(dir, "now"), filepath.Join(dir, "rec")
 			args, begun := sessionArgs(t, c.command, rec)
 			x := inTerminalWith(t, 100, 30, []string{panicEnv + "=" + c.place + ":" + trigger, "XDG_CACHE_HOME=" + dir, "HOME=" + dir}, args...)
-			x.shows(begun)
+			x.Shows(begun)
 			if c.command == "live" {
-				poll(t, "recorded audio", 20*time.Millisecond, func() bool {
+				testkit.Eventually(t, "recorded audio", func() bool {
 					st, err := os.Stat(filepath.Join(rec, recording.AudioFile))
 					return err == nil && st.Size() > 1000
 				})
 			}
-			if err := os.WriteFile(trigger, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, os.WriteFile(trigger, nil, 0o600))
 			if c.place == "record" {
 				// The session continues without a recording, and says so.
-				x.shows(`REC stopped`)
-				x.keys("q")
+				x.Shows(`REC stopped`)
+				x.Keys("q")
 			}
-			x.shows("panic: a defect made for a test", "The report is")
+			x.Shows("panic: a defect made for a test", "The report is")
 			x.sane()
-			if code := x.exitCode(); code != c.code {
-				t.Errorf("exit code %s, want %s", code, c.code)
-			}
+			x.ends(c.code)
 			var reports []string
 			for _, pattern := range []string{"hubbub/crash-*.txt", "Library/Caches/hubbub/crash-*.txt"} {
 				found, _ := filepath.Glob(filepath.Join(dir, pattern))
@@ -80,7 +78,7 @@ func TestPanic(t *testing.T) {
 			if err != nil || r.Length <= 0 && c.command != "watch" { // which may have no event yet
 				t.Fatalf("the recording cannot be read: %v", err)
 			}
-			if c.code == "1" && r.Info.Ended == nil {
+			if c.code == exitFailed && r.Info.Ended == nil {
 				t.Error("the session was not ended in order")
 			}
 		})
@@ -94,15 +92,13 @@ func sessionArgs(t *testing.T, command, rec string) (args []string, begun string
 	switch command {
 	case "watch":
 		data := t.TempDir()
-		_, url := startServer(t, data, "127.0.0.1:0")
+		_, url := serve(t, "--api-key", "k", "--data", data)
 		service := []string{"--server", url, "--api-key", "k", "--ca", filepath.Join(data, "ca.pem")}
 		sender := start(t, append([]string{"live", "--input", talkFile(t, 0)}, service...)...)
 		id := sender.stream()
 		return append([]string{"watch", id, "--record", rec}, service...), "watching"
 	case "replay":
-		if code := start(t, "live", "--input", talkFile(t, 12), "--pace", "fast", "--record", rec).exit(); code != exitOK {
-			t.Fatalf("recording exits with %d", code)
-		}
+		start(t, "live", "--input", talkFile(t, 12), "--pace", "fast", "--record", rec).ends(exitOK)
 		return []string{"replay", rec}, "recorded "
 	}
 	return []string{"live", "--input", talkFile(t, 0), "--record", rec}, "connected"
@@ -115,7 +111,7 @@ func TestKilledScreen(t *testing.T) {
 		t.Skip("pkill is not installed")
 	}
 	x := inTerminal(t, 80, 24, "live", "--input", talkFile(t, 0))
-	x.shows("connected")
+	x.Shows("connected")
 	x.kill("-KILL")
 	x.sane()
 }
@@ -124,7 +120,7 @@ func TestKilledScreen(t *testing.T) {
 // has started.
 func (x *terminal) kill(signal string) {
 	x.t.Helper()
-	shell := strings.TrimSpace(x.tmux("display-message", "-p", "#{pane_pid}"))
+	shell := strings.TrimSpace(x.Tmux("display-message", "-p", "#{pane_pid}"))
 	if out, err := exec.Command("pkill", signal, "-P", shell).CombinedOutput(); err != nil {
 		x.t.Fatalf("pkill: %v\n%s", err, out)
 	}
@@ -136,9 +132,9 @@ func TestTerminalClosed(t *testing.T) {
 	t.Parallel()
 	rec := filepath.Join(t.TempDir(), "rec")
 	x := inTerminal(t, 80, 24, "live", "--input", talkFile(t, 0), "--record", rec)
-	x.shows("SPEAKER_00")
-	x.tmux("kill-server")
-	poll(t, "a recording that was ended in order", 20*time.Millisecond, func() bool {
+	x.Shows("SPEAKER_00")
+	x.Tmux("kill-server")
+	testkit.Eventually(t, "a recording that was ended in order", func() bool {
 		var info recording.Info
 		raw, err := os.ReadFile(filepath.Join(rec, recording.SessionFile))
 		return err == nil && json.Unmarshal(raw, &info) == nil && info.Ended != nil

@@ -5,10 +5,10 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"hubbub/capture"
+	"hubbub/testkit"
 )
 
 // TestDiarizeInterrupted interrupts while one file is finished and another is
@@ -22,12 +22,8 @@ func TestDiarizeInterrupted(t *testing.T) {
 
 	p := start(t, "diarize", short, long, "--out", out)
 	p.line(`talk\.rttm$`)
-	if err := p.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if code := p.exit(); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d", code, exitInterrupted)
-	}
+	p.signal(os.Interrupt)
+	p.ends(exitInterrupted)
 	raw, err := os.ReadFile(filepath.Join(out, "talk.rttm"))
 	if err != nil || !bytes.HasPrefix(raw, []byte("SPEAKER talk 1 ")) {
 		t.Errorf("the finished result is %q, %v", raw, err)
@@ -37,12 +33,10 @@ func TestDiarizeInterrupted(t *testing.T) {
 	}
 
 	x := inTerminalWith(t, 100, 20, []string{"GOMAXPROCS=2"}, "diarize", long, short, "--output", "rttm")
-	x.shows(`(?m)^.*talk\.wav$`, "processed| of 20h0m")
-	x.keys("C-c")
-	if code := x.exitCode(); code != "130" {
-		t.Errorf("ctrl+c exits with %s, want 130", code)
-	}
-	x.shows("SPEAKER talk 1 ")
+	x.Shows(`(?m)^.*talk\.wav$`, "processed| of 20h0m")
+	x.Keys("C-c")
+	x.ends(exitInterrupted)
+	x.Shows("SPEAKER talk 1 ")
 }
 
 // writeSilence writes a WAV file of so many seconds that needs no disk space where
@@ -58,12 +52,8 @@ func writeSilence(t *testing.T, path string, seconds int) {
 	} {
 		_ = binary.Write(&b, binary.LittleEndian, v)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, header+int64(size)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+	testkit.NoError(t, os.Truncate(path, header+int64(size)))
 }
 
 // TestDiarizeTooLong: a file that is too long is refused before it is processed.
@@ -71,8 +61,5 @@ func TestDiarizeTooLong(t *testing.T) {
 	t.Parallel()
 	long := filepath.Join(t.TempDir(), "long.wav")
 	writeSilence(t, long, 25*60*60)
-	p := start(t, "diarize", long)
-	if code := p.exit(); code != exitFailed || !strings.Contains(p.errors(), "longer than 24 h\nCut it into parts.") {
-		t.Errorf("exit code %d, %s", code, p.errors())
-	}
+	start(t, "diarize", long).ends(exitFailed, "longer than 24 h\nCut it into parts.")
 }

@@ -15,6 +15,7 @@ import (
 
 	"hubbub/localserver/faults"
 	"hubbub/protocol/conform"
+	"hubbub/testkit"
 )
 
 // documentation returns the text of every page of documentation, by path from
@@ -29,9 +30,7 @@ func documentation(t *testing.T) map[string]string {
 		}
 		for _, path := range paths {
 			raw, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			pages[strings.TrimPrefix(filepath.ToSlash(path), "../../")] = string(raw)
 		}
 	}
@@ -240,9 +239,7 @@ func TestDocumentedFilesExist(t *testing.T) {
 func TestUnitAllowsLowerPriority(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "hubbub.service"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	_, later, forbidden := strings.Cut(string(raw), "\nSystemCallFilter=~@privileged @resources\n")
 	if forbidden && !strings.Contains(later, "\nSystemCallFilter=setpriority\n") {
 		t.Error("docs/hubbub.service forbids setpriority, which jobs call")

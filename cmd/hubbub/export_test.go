@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 // TestRefineInterrupted interrupts the second pass of a recording, whose progress and
@@ -21,9 +23,7 @@ func TestRefineInterrupted(t *testing.T) {
 	files := func() map[string][]byte {
 		all := map[string][]byte{}
 		list, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		for _, f := range list {
 			if f.Name() == "audio.wav" {
 				continue
@@ -36,18 +36,14 @@ func TestRefineInterrupted(t *testing.T) {
 	}
 	audio := filepath.Join(dir, "audio.wav")
 	short, err := os.ReadFile(audio)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	writeSilence(t, audio, 5*60*60)
 	before := files()
 
 	x := inTerminal(t, 100, 20, "export", dir, "--refine", "--to", out+"/")
-	x.shows(`of 5h0m0s, \d+ %, \S+ left`)
-	x.keys("C-c")
-	if code := x.exitCode(); code != "130" {
-		t.Errorf("ctrl+c exits with %s, want 130", code)
-	}
+	x.Shows(`of 5h0m0s, \d+ %, \S+ left`)
+	x.Keys("C-c")
+	x.ends(exitInterrupted)
 	if exists(out) {
 		t.Error("an interrupted export left a folder")
 	}
@@ -61,9 +57,7 @@ func TestRefineInterrupted(t *testing.T) {
 		t.Errorf("the recording had %d files and has %d", len(before), len(after))
 	}
 
-	if err := os.WriteFile(audio, short, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(audio, short, 0o600))
 	p := start(t, "export", dir, "--refine", "--to", out+"/")
 	if code := p.exit(); code != exitOK || !strings.Contains(p.output(), "named.rttm") || !exists(filepath.Join(out, "timeline.html")) {
 		t.Errorf("the second attempt: %d %s %s", code, p.output(), p.errors())

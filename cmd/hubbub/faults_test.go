@@ -12,29 +12,33 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/check"
 	"hubbub/protocol/client"
+	"hubbub/testkit"
 )
 
-// serveFaulty is the built-in server, misbehaving.
-func serveFaulty(t *testing.T, specs ...string) *localserver.Server {
+// serveHere starts a server with the key checkKey in this process.
+func serveHere(t *testing.T, o localserver.Options) *localserver.Server {
 	t.Helper()
-	o := localserver.Options{Addr: "127.0.0.1:0", APIKeys: []string{checkKey}}
-	for _, spec := range specs {
-		f, err := faults.Parse(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Faults = append(o.Faults, f)
-	}
+	o.Addr, o.APIKeys = "127.0.0.1:0", []string{checkKey}
 	server, err := localserver.Start(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_ = server.Shutdown(ctx) // what is held on purpose is cut off
 	})
 	return server
+}
+
+// serveFaulty is the built-in server, misbehaving.
+func serveFaulty(t *testing.T, specs ...string) *localserver.Server {
+	t.Helper()
+	var o localserver.Options
+	for _, spec := range specs {
+		f, err := faults.Parse(spec)
+		testkit.NoError(t, err)
+		o.Faults = append(o.Faults, f)
+	}
+	return serveHere(t, o)
 }
 
 // The check names the cause of what the built-in server does wrong on purpose.
@@ -67,7 +71,7 @@ func TestCheckNamesTheFault(t *testing.T) {
 		t.Run(tt.fault, func(t *testing.T) {
 			t.Parallel()
 			if tt.limit == 0 {
-				tt.limit = timeout
+				tt.limit = testkit.Timeout
 			}
 			if tt.chunks == 0 {
 				tt.chunks = 5
@@ -83,9 +87,7 @@ func TestCheckNamesTheFault(t *testing.T) {
 func checkServer(t *testing.T, server *localserver.Server, limit time.Duration, speech []float32) check.Report {
 	t.Helper()
 	c, err := client.New(client.Options{BaseURL: server.URL(), APIKey: checkKey, CACert: server.CAPEM(), Timeout: limit})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer c.Close()
 	return check.Run(t.Context(), check.Options{Client: c, Key: checkKey, Limit: limit, Speech: speech})
 }
@@ -124,7 +126,7 @@ func TestCheckSeesLateEvents(t *testing.T) {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			server := serveFaulty(t, fault)
-			for _, s := range checkServer(t, server, timeout, speech).Stages {
+			for _, s := range checkServer(t, server, testkit.Timeout, speech).Stages {
 				if s.Name == want.stage && (s.State != want.state || !strings.Contains(s.Seen+s.Cause, want.text)) {
 					t.Errorf("%+v", s)
 				}

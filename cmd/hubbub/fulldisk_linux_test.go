@@ -5,9 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"hubbub/testkit"
 )
 
 // smallDisk is a folder on a file system of so many bytes; without the right to
@@ -30,11 +31,9 @@ func TestFullDisk(t *testing.T) {
 	dir := smallDisk(t, "200k") // 5 s of audio and the other files
 	p := start(t, "live", "--input", talkFile(t, 14), "--record", dir)
 	const text = "the disk is full"
-	poll(t, "the report", 20*time.Millisecond, func() bool { return strings.Contains(p.errors(), text) })
+	p.says(text, 1)
 	p.line(`^00:00:1\d.*SPEAKER_0`) // turns of later
-	if code := p.exit(); code != 1 {
-		t.Errorf("exit code %d, want 1", code)
-	}
+	p.ends(1)
 	lines := strings.Split(strings.TrimSpace(p.errors()), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[0], text) || lines[1] != lines[0] || !strings.HasPrefix(lines[2], "Free disk space") {
 		t.Errorf("standard error:\n%s", p.errors())
@@ -50,12 +49,10 @@ func TestFullDiskOnScreen(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, "200k")
 	x := inTerminal(t, 80, 24, "live", "--input", talkFile(t, 0), "--record", dir)
-	x.shows(`REC 0:0\d \d+(\.\d)? kB`, "connected")
-	x.shows(` REC stopped at 0:0\d `, `recording stopped at \d\d:\d\d:\d\d, after \ds: the disk is full`, "SPEAKER_00")
-	x.keys("q")
-	if code := x.exitCode(); code != "1" {
-		t.Errorf("q exits with %s, want 1", code)
-	}
+	x.Shows(`REC 0:0\d \d+(\.\d)? kB`, "connected")
+	x.Shows(` REC stopped at 0:0\d `, `recording stopped at \d\d:\d\d:\d\d, after \ds: the disk is full`, "SPEAKER_00")
+	x.Keys("q")
+	x.ends(exitFailed)
 }
 
 // TestVoicesExportOnAFullDisk: an export that fails leaves no file in the way of the
@@ -64,15 +61,11 @@ func TestVoicesExportOnAFullDisk(t *testing.T) {
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	file := smallDisk(t, "8k")
 	full := file + ".full"
-	if err := os.WriteFile(full, make([]byte, 8<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(full, make([]byte, 8<<10), 0o600))
 	if code, _, stderr := inProcess(t, "", "voices", "export", file); code != exitFailed || !strings.Contains(stderr, "no space") || exists(file) {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
-	if err := os.Remove(full); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.Remove(full))
 	if code, _, stderr := inProcess(t, "", "voices", "export", file); code != exitOK {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 // imageFiles returns the files of a tar archive below 100 MB, by name; folders and
@@ -26,13 +28,9 @@ func imageFiles(t *testing.T, archive io.Reader) map[string][]byte {
 		if err == io.EOF {
 			return files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		b, err := io.ReadAll(io.LimitReader(r, 100<<20))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		files[path.Clean(h.Name)] = b
 	}
 }
@@ -41,9 +39,7 @@ func imageFiles(t *testing.T, archive io.Reader) map[string][]byte {
 // Windows, as those of one letter are.
 func TestComposeVolumes(t *testing.T) {
 	b, err := os.ReadFile("../../docs/compose.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	_, declared, _ := strings.Cut(string(b), "\nvolumes:\n")
 	mounts := regexp.MustCompile(`volumes: \[(.*?):/`).FindAllStringSubmatch(string(b), -1)
 	if len(mounts) != 5 {
@@ -65,9 +61,7 @@ func TestImage(t *testing.T) {
 		t.Skip("`make image` builds the image and runs this test")
 	}
 	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer f.Close()
 	if st, err := f.Stat(); err != nil || st.Size() > 40_000_000 {
 		t.Errorf("%d bytes, %v", st.Size(), err)
@@ -87,9 +81,7 @@ func TestImage(t *testing.T) {
 			Healthcheck struct{ Test []string }
 		} `json:"config"`
 	}
-	if err := json.Unmarshal(parts[manifest[0].Config], &image); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal(parts[manifest[0].Config], &image))
 	if c := image.Config; c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/hubbub"}) || len(c.Healthcheck.Test) < 2 || c.Healthcheck.Test[1] != "/hubbub" {
 		t.Errorf("%+v", c)
 	}
@@ -105,9 +97,7 @@ func TestImage(t *testing.T) {
 		}
 	}
 	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "hubbub"), files["hubbub"], 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(filepath.Join(root, "hubbub"), files["hubbub"], 0o755))
 	chroot, err := exec.LookPath("chroot")
 	if os.Getuid() != 0 || err != nil {
 		t.Skip("only root may start a program in an empty root folder")

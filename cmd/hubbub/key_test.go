@@ -6,9 +6,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"hubbub/protocol/client"
+	"hubbub/testkit"
 )
 
 // A server on a data folder alone accepts keys that are made while it runs,
@@ -16,22 +16,17 @@ import (
 func TestKeysOfADataFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	server := start(t, "serve", "--data", dir, "--listen", "127.0.0.1:0", "--tls", "off")
-	url := strings.Fields(server.line("^ready "))[1]
+	server, url := serve(t, "--data", dir, "--tls", "off")
 	key := func(args ...string) string {
 		t.Helper()
 		p := start(t, append([]string{"key"}, args...)...)
 		line := p.line(".")
-		if code := p.exit(); code != 0 {
-			t.Fatalf("exit code %d", code)
-		}
+		p.ends(0)
 		return line
 	}
 	ask := func(url, key string) error {
 		c, err := client.New(client.Options{BaseURL: url, APIKey: key})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		defer c.Close()
 		_, _, err = c.TestOnce(context.Background())
 		return err
@@ -52,7 +47,7 @@ func TestKeysOfADataFolder(t *testing.T) {
 	if got := key("revoke", id, "--data", dir); got != id {
 		t.Errorf("revoked %q, want %q", got, id)
 	}
-	poll(t, "the key to be refused", 50*time.Millisecond, func() bool { return ask(url, third) != nil })
+	testkit.Eventually(t, "the key to be refused", func() bool { return ask(url, third) != nil })
 	if after := start(t, "key", "list", "--data", dir, "-o", "json"); after.exit() != 0 || strings.Count(after.output(), `"revoked": null`) != 2 {
 		t.Errorf("listed %s", after.output())
 	}
@@ -63,14 +58,9 @@ func TestKeysOfADataFolder(t *testing.T) {
 		t.Errorf("no ID: %s", none.errors())
 	}
 
-	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if code := server.exit(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-	again := start(t, "serve", "--data", dir, "--listen", "127.0.0.1:0", "--tls", "off")
-	url = strings.Fields(again.line("^ready "))[1]
+	server.signal(syscall.SIGTERM)
+	server.ends(0)
+	_, url = serve(t, "--data", dir, "--tls", "off")
 	for _, k := range []string{first, second} {
 		if err := ask(url, k); err != nil {
 			t.Errorf("after a restart: %v", err)

@@ -13,6 +13,7 @@ import (
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // TestKilledRecording kills the program with SIGKILL while it records: all
@@ -22,14 +23,12 @@ func TestKilledRecording(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "rec")
 	audio := filepath.Join(dir, recording.AudioFile)
 	p := start(t, "live", "--input", talkFile(t, 0), "--record", dir)
-	poll(t, "the recording", 10*time.Millisecond, func() bool { return exists(audio) })
+	testkit.Eventually(t, "the recording", func() bool { return exists(audio) })
 	began := time.Now()
 	p.line(`^00:00:`) // a turn has been written
 	before := recordedSeconds(t, audio)
 	time.Sleep(time.Second)
-	if err := p.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	p.signal(os.Kill)
 	lived := time.Since(began)
 	p.exit()
 
@@ -42,18 +41,14 @@ func TestKilledRecording(t *testing.T) {
 		t.Errorf("the recording is %.2f s behind", behind)
 	}
 	events, err := os.ReadFile(filepath.Join(dir, recording.EventsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, l := range strings.Split(strings.TrimSpace(string(events)), "\n") {
 		if _, err := protocol.ParseEvent([]byte(l)); err != nil {
 			t.Errorf("event %q: %v", l, err)
 		}
 	}
 	f, err := os.Open(filepath.Join(dir, recording.TurnsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer f.Close()
 	if turns, err := protocol.ReadRTTM(f); err != nil || len(turns) == 0 {
 		t.Errorf("%d turns are readable, error %v", len(turns), err)
@@ -63,9 +58,7 @@ func TestKilledRecording(t *testing.T) {
 func recordedSeconds(t *testing.T, path string) float64 {
 	t.Helper()
 	src, err := capture.Open(context.Background(), capture.Spec{Input: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer src.Close()
 	total, buf := 0, make([]float32, 1600)
 	for {
@@ -83,12 +76,8 @@ func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	p := start(t, "live", "--input", talkFile(t, 0), "--output", "events")
 	p.line(`speaker_start`)
-	if err := p.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if code := p.exit(); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d", code, exitInterrupted)
-	}
+	p.signal(os.Interrupt)
+	p.ends(exitInterrupted)
 	starts := strings.Count(p.output(), protocol.TypeSpeakerStart)
 	ends := strings.Count(p.output(), protocol.TypeSpeakerEnd)
 	if starts == 0 || starts != ends {
@@ -102,12 +91,8 @@ func TestHangupIgnored(t *testing.T) {
 	p := startProgram(t, "sh", nil, "-c", `trap '' HUP; exec "$@"`, "sh",
 		testProgram(t), "live", "--input", talkFile(t, 6), "--output", "events")
 	p.line(`speaker_start`)
-	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	if code := p.exit(); code != exitOK {
-		t.Errorf("exit code %d, want %d", code, exitOK)
-	}
+	p.signal(syscall.SIGHUP)
+	p.ends(exitOK)
 }
 
 // TestTerminalAsInput: a terminal is no audio input; hubbub would wait for it.

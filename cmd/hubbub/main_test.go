@@ -26,6 +26,7 @@ import (
 	"hubbub/capture/audiofile"
 	"hubbub/capture/device"
 	"hubbub/cmd/hubbub/internal/crash"
+	"hubbub/testkit"
 )
 
 // asHubbub makes the test binary run as the program itself, with its test hooks
@@ -133,9 +134,7 @@ func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 func demoFile(t testing.TB) string {
 	t.Helper()
 	path, err := filepath.Abs("../../capture/demo/demo.flac")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return path
 }
 
@@ -147,9 +146,7 @@ var decodeDemo = sync.OnceValues(func() ([]float32, error) {
 func demoSamples(t testing.TB) []float32 {
 	t.Helper()
 	samples, err := decodeDemo()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return slices.Clip(samples)
 }
 
@@ -182,12 +179,8 @@ func talkFile(t *testing.T, seconds float64) string {
 func writeWAV(t *testing.T, path string, samples []float32) {
 	t.Helper()
 	w, err := audiofile.CreateWAV(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.Write(samples), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, errors.Join(w.Write(samples), w.Close()))
 }
 
 // writeRaw writes samples as pcm_f32le.
@@ -197,23 +190,17 @@ func writeRaw(t *testing.T, path string, samples []float32) {
 	for _, s := range samples {
 		_ = binary.Write(&b, binary.LittleEndian, math.Float32bits(s))
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
 }
 
 // writeFLAC writes samples as mono FLAC of a rate.
 func writeFLAC(t *testing.T, path string, rate int, samples []float32) {
 	t.Helper()
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	const block = 4096
 	enc, err := flac.NewEncoder(file, &meta.StreamInfo{BlockSizeMin: block, BlockSizeMax: block, SampleRate: uint32(rate), NChannels: 1, BitsPerSample: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	num := uint64(0)
 	for part := range slices.Chunk(samples, block) {
 		s := &frame.Subframe{SubHeader: frame.SubHeader{Pred: frame.PredVerbatim}, NSamples: len(part)}
@@ -222,9 +209,7 @@ func writeFLAC(t *testing.T, path string, rate int, samples []float32) {
 		}
 		f := &frame.Frame{Header: frame.Header{HasFixedBlockSize: true, BlockSize: uint16(len(part)), SampleRate: uint32(rate), Channels: frame.ChannelsMono, BitsPerSample: 16, Num: num},
 			Subframes: []*frame.Subframe{s}}
-		if err := enc.WriteFrame(f); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, enc.WriteFrame(f))
 		num++
 	}
 	if err := enc.Close(); err != nil { // closes the file, too

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"hubbub/testkit"
 )
 
 // Every command that help lists has a manual page, every shell its completions, and two runs write the same bytes.
@@ -16,9 +18,7 @@ func TestManuals(t *testing.T) {
 	write := func() map[string][]byte {
 		dir := t.TempDir()
 		root := newRoot(&App{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}})
-		if err := writeManuals(root, dir); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, writeManuals(root, dir))
 		files := map[string][]byte{}
 		for _, f := range must(filepath.Glob(filepath.Join(dir, "*", "*")))(t) {
 			files[filepath.Base(f)] = must(os.ReadFile(f))(t)
@@ -58,9 +58,7 @@ func TestManuals(t *testing.T) {
 func must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return v
 	}
 }

@@ -6,14 +6,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"hubbub/capture/capturetest"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // pause suspends the virtual microphone, or resumes it.
@@ -28,13 +27,9 @@ func pause(t *testing.T, s *capturetest.Server, suspend string) {
 func recorded(t *testing.T, dir string) (gaps []protocol.Span, length float64) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, recording.SessionFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var info recording.Info
-	if err := json.Unmarshal(raw, &info); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal(raw, &info))
 	return info.Gaps, recordedSeconds(t, filepath.Join(dir, recording.AudioFile))
 }
 
@@ -48,20 +43,13 @@ func TestMicrophonePauses(t *testing.T) {
 	server := capturetest.SoundServer(t)
 	dir := filepath.Join(t.TempDir(), "rec")
 	p := startWith(t, server.Vars, "live", "--input", "mic", "--output", "json", "--record", dir)
-	says := func(text string) {
-		poll(t, text, 20*time.Millisecond, func() bool { return strings.Contains(p.errors(), text) })
-	}
-	says(`" delivers only silence: is it muted`)
+	p.says(`" delivers only silence: is it muted`, 1)
 	pause(t, server, "1")
-	says("no audio from")
+	p.says("no audio from", 1)
 	pause(t, server, "0")
-	says("delivers audio again")
-	if err := p.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if code := p.exit(); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d: %s", code, exitInterrupted, p.errors())
-	}
+	p.says("delivers audio again", 1)
+	p.signal(os.Interrupt)
+	p.ends(exitInterrupted)
 	gaps, length := recorded(t, dir)
 	if len(gaps) != 1 || gaps[0].End-gaps[0].Start < 1 || length < gaps[0].End {
 		t.Errorf("%.1f s are recorded, gaps %v", length, gaps)
@@ -82,18 +70,11 @@ func TestMicrophoneFollows(t *testing.T) {
 	pactl("set-default-source", "virtmic")
 	pactl("load-module", "module-remap-source", "master=mic.monitor", "source_name=usb", "source_properties=device.description=Headset")
 	p := startWith(t, server.Vars, "live", "--input", "mic", "--output", "json")
-	says := func(text string) {
-		poll(t, text, 20*time.Millisecond, func() bool { return strings.Contains(p.errors(), text) })
-	}
-	says("delivers only silence") // so the watch has begun
+	p.says("delivers only silence", 1) // so the watch has begun
 	pactl("set-default-source", "usb")
-	says(`the sound server records "Headset" instead of `)
-	if err := p.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if code := p.exit(); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d: %s", code, exitInterrupted, p.errors())
-	}
+	p.says(`the sound server records "Headset" instead of `, 1)
+	p.signal(os.Interrupt)
+	p.ends(exitInterrupted)
 }
 
 // TestMicrophoneOnScreen: the screen names a suspended microphone, and stays when
@@ -104,23 +85,19 @@ func TestMicrophoneOnScreen(t *testing.T) {
 	capturetest.NeedReopening(t)
 	server := capturetest.SoundServer(t)
 	x := inTerminalWith(t, 120, 34, server.Vars, "live", "--input", "mic")
-	x.shows("connected", `^ hubbub .*0:0[3-9] *$`) // the time of the session, not of the axis
+	x.Shows("connected", `^ hubbub .*0:0[3-9] *$`) // the time of the session, not of the axis
 	x.kill("-STOP")
 	time.Sleep(3 * time.Second) // the pause itself
 	x.kill("-CONT")
-	x.shows("delivers audio again")
+	x.Shows("delivers audio again")
 	pause(t, server, "1")
-	x.shows(`no audio from "default" since \d:\d\d: reopening it until 2:\d\d`)
+	x.Shows(`no audio from "default" since \d:\d\d: reopening it until 2:\d\d`)
 	pause(t, server, "0")
-	x.shows("delivers audio again")
-	if err := server.Process.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	x.shows(`no audio from`, "connected")
-	x.keys("q")
-	if code := x.exitCode(); code != "0" {
-		t.Errorf("q exits with %s, want 0", code)
-	}
+	x.Shows("delivers audio again")
+	server.Stop()
+	x.Shows(`no audio from`, "connected")
+	x.Keys("q")
+	x.ends(exitOK)
 }
 
 // TestChooseMicrophoneOnScreen: i lists the microphones with a level, and the session
@@ -132,17 +109,15 @@ func TestChooseMicrophoneOnScreen(t *testing.T) {
 	server := capturetest.SoundServer(t)
 	dir := filepath.Join(t.TempDir(), "rec")
 	x := inTerminalWith(t, 120, 34, server.Vars, "live", "--input", "mic", "--record", dir)
-	x.shows("connected", `^ hubbub .*0:0[1-9] *$`) // the time of the session, not of the axis
-	x.keys("i")
-	x.shows("parec", "in use")
-	x.keys("Down", "Down", "Down") // to the end of the list
-	x.shows("silent")
-	x.keys("Enter")
-	x.shows("is used now")
-	x.keys("q")
-	if code := x.exitCode(); code != "0" {
-		t.Errorf("q exits with %s, want 0", code)
-	}
+	x.Shows("connected", `^ hubbub .*0:0[1-9] *$`) // the time of the session, not of the axis
+	x.Keys("i")
+	x.Shows("parec", "in use")
+	x.Keys("Down", "Down", "Down") // to the end of the list
+	x.Shows("silent")
+	x.Keys("Enter")
+	x.Shows("is used now")
+	x.Keys("q")
+	x.ends(exitOK)
 	if gaps, length := recorded(t, dir); len(gaps) != 0 || length < 1 {
 		t.Errorf("%.1f s are recorded, gaps %v", length, gaps)
 	}

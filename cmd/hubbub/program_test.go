@@ -9,25 +9,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/kballard/go-shellquote"
+
+	"hubbub/testkit"
 )
-
-// timeout is how long a test waits for what must happen; a busy machine is slow.
-const timeout = 60 * time.Second
-
-// poll waits until ok.
-func poll(t *testing.T, what string, every time.Duration, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(every) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("waited %v in vain for %s", timeout, what)
-}
 
 // skipShort skips a test that starts programs with go test -short.
 func skipShort(t *testing.T) {
@@ -47,9 +37,7 @@ func programEnv(extra ...string) []string {
 func testProgram(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return self
 }
 
@@ -57,9 +45,8 @@ func testProgram(t *testing.T) string {
 type program struct {
 	*exec.Cmd
 	t      *testing.T
-	mu     sync.Mutex
-	stdout bytes.Buffer
-	stderr bytes.Buffer
+	stdout testkit.Buffer
+	stderr testkit.Buffer
 	lines  chan string // of standard output; closed at its end
 }
 
@@ -79,23 +66,17 @@ func startProgram(t *testing.T, path string, env []string, args ...string) *prog
 	p := &program{t: t, lines: make(chan string, 4096), Cmd: exec.Command(path, args...)}
 	p.Env = append(os.Environ(), programEnv(env...)...)
 	p.Cmd.Dir = t.TempDir()
-	p.Cmd.Stderr = lockedWriter{&p.mu, &p.stderr}
+	p.Cmd.Stderr = &p.stderr
 	out, err := p.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, p.Start())
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
 		defer close(p.lines)
 		s := bufio.NewScanner(out)
 		for s.Scan() {
-			p.mu.Lock()
 			fmt.Fprintln(&p.stdout, s.Text())
-			p.mu.Unlock()
 			p.lines <- s.Text()
 		}
 	}()
@@ -110,30 +91,11 @@ func startProgram(t *testing.T, path string, env []string, args ...string) *prog
 	return p
 }
 
-type lockedWriter struct {
-	mu *sync.Mutex
-	b  *bytes.Buffer
-}
-
-func (w lockedWriter) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.b.Write(p)
-}
-
 // output is standard output so far.
-func (p *program) output() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.stdout.String()
-}
+func (p *program) output() string { return p.stdout.String() }
 
 // errors is standard error so far.
-func (p *program) errors() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.stderr.String()
-}
+func (p *program) errors() string { return p.stderr.String() }
 
 // messages are the lines of standard output so far.
 func (p *program) messages() []string { return strings.Split(strings.TrimSpace(p.output()), "\n") }
@@ -141,13 +103,13 @@ func (p *program) messages() []string { return strings.Split(strings.TrimSpace(p
 // says waits until a text is on standard error so many times.
 func (p *program) says(text string, times int) {
 	p.t.Helper()
-	poll(p.t, text, 10*time.Millisecond, func() bool { return strings.Count(p.errors(), text) >= times })
+	testkit.Eventually(p.t, text, func() bool { return strings.Count(p.errors(), text) >= times })
 }
 
 // stream waits for the id of the stream that the program sends.
 func (p *program) stream() (id string) {
 	p.t.Helper()
-	poll(p.t, "the id of the stream", 10*time.Millisecond, func() bool {
+	testkit.Eventually(p.t, "the id of the stream", func() bool {
 		_, rest, _ := strings.Cut(p.errors(), "hubbub watch ")
 		id, _, _ = strings.Cut(rest, " ")
 		return id != ""
@@ -159,7 +121,7 @@ func (p *program) stream() (id string) {
 func (p *program) line(pattern string) string {
 	p.t.Helper()
 	re := regexp.MustCompile(pattern)
-	deadline := time.After(timeout)
+	deadline := time.After(testkit.Timeout)
 	for {
 		select {
 		case l, ok := <-p.lines:
@@ -170,7 +132,7 @@ func (p *program) line(pattern string) string {
 				return l
 			}
 		case <-deadline:
-			p.t.Fatalf("no line like %q in %v", pattern, timeout)
+			p.t.Fatalf("no line like %q in %v", pattern, testkit.Timeout)
 		}
 	}
 }
@@ -178,7 +140,7 @@ func (p *program) line(pattern string) string {
 // exit waits for the end of the program and returns its exit code.
 func (p *program) exit() int {
 	p.t.Helper()
-	deadline := time.After(timeout)
+	deadline := time.After(testkit.Timeout)
 	for {
 		select {
 		case _, ok := <-p.lines:
@@ -188,25 +150,49 @@ func (p *program) exit() int {
 			_ = p.Cmd.Wait()
 			return p.ProcessState.ExitCode()
 		case <-deadline:
-			p.t.Fatalf("the program did not end in %v", timeout)
+			p.t.Fatalf("the program did not end in %v", testkit.Timeout)
 		}
 	}
 }
 
-// startServer runs hubbub serve with TLS, the key k and a data folder, and
-// returns its address.
-func startServer(t *testing.T, data, listen string) (server *program, url string) {
-	t.Helper()
-	server = start(t, "serve", "--listen", listen, "--api-key", "k", "--data", data)
-	return server, strings.TrimPrefix(server.line(`^ready `), "ready ")
+// ends waits for the end of the program, and checks its exit code and for texts on
+// standard error.
+func (p *program) ends(code int, texts ...string) {
+	p.t.Helper()
+	if got := p.exit(); got != code {
+		p.t.Errorf("%v exits with %d, want %d", p.Args[1:], got, code)
+	}
+	for _, text := range texts {
+		if !strings.Contains(p.errors(), text) {
+			p.t.Errorf("%v does not say %q", p.Args[1:], text)
+		}
+	}
 }
 
-// terminal is tmux with the program in it. Every terminal is a server of its own.
+func (p *program) signal(s os.Signal) {
+	p.t.Helper()
+	testkit.NoError(p.t, p.Process.Signal(s))
+}
+
+// serve runs hubbub serve on a free port and returns its address.
+func serve(t *testing.T, args ...string) (server *program, url string) {
+	t.Helper()
+	server = start(t, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	return server, server.url()
+}
+
+// url waits until the program serves, and returns its address.
+func (p *program) url() string {
+	p.t.Helper()
+	return strings.TrimPrefix(p.line("^ready "), "ready ")
+}
+
+// terminal is a terminal with the program in it.
 type terminal struct {
-	t      *testing.T
-	dir    string // of the program
-	socket string
-	exit   string // file for the program's exit code
+	*testkit.Terminal
+	t    *testing.T
+	dir  string // of the program
+	exit string // file for the program's exit code
 }
 
 // inTerminal runs the program in a terminal of w by h cells.
@@ -218,96 +204,54 @@ func inTerminal(t *testing.T, w, h int, args ...string) *terminal {
 // inTerminalWith is inTerminal with more environment variables.
 func inTerminalWith(t *testing.T, w, h int, env []string, args ...string) *terminal {
 	t.Helper()
-	skipShort(t)
-	if _, err := exec.LookPath("tmux"); err != nil {
-		if os.Getenv("HUBBUB_REQUIRE_TMUX") != "" {
-			t.Fatal("tmux is not installed; make test installs it")
-		}
-		t.Skip("tmux is not installed; make test installs it")
-	}
 	dir := t.TempDir()
-	x := &terminal{t: t, dir: filepath.Join(dir, "work"), socket: filepath.Join(dir, "tmux"), exit: filepath.Join(dir, "exit")}
-	if err := os.Mkdir(x.dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	var words []string
-	for _, word := range slices.Concat([]string{"env"}, programEnv(env...), []string{testProgram(t)}, args) {
-		words = append(words, "'"+strings.ReplaceAll(word, "'", `'\''`)+"'")
-	}
-	command := fmt.Sprintf("trap : INT; %s; echo $? >'%s'; cat", strings.Join(words, " "), x.exit)
-	x.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h), "-c", x.dir, "sh", "-c", command)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the screen:\n%s", x.screen())
-		}
-		_ = exec.Command("tmux", "-S", x.socket, "kill-server").Run()
-	})
+	x := &terminal{t: t, dir: filepath.Join(dir, "work"), exit: filepath.Join(dir, "exit")}
+	testkit.NoError(t, os.Mkdir(x.dir, 0o700))
+	command := shellquote.Join(slices.Concat([]string{"env"}, programEnv(env...), []string{testProgram(t)}, args)...)
+	x.Terminal = testkit.OpenTerminal(t, w, h, x.dir, fmt.Sprintf("trap : INT; %s; echo $? >'%s'; cat", command, x.exit))
 	return x
-}
-
-func (x *terminal) tmux(args ...string) string {
-	x.t.Helper()
-	out, err := exec.Command("tmux", append([]string{"-S", x.socket}, args...)...).CombinedOutput()
-	if err != nil {
-		x.t.Fatalf("tmux %v: %v\n%s", args, err, out)
-	}
-	return string(out)
-}
-
-// keys presses keys, by their tmux names.
-func (x *terminal) keys(keys ...string) { x.tmux(append([]string{"send-keys"}, keys...)...) }
-
-// types enters a text.
-func (x *terminal) types(text string) { x.tmux("send-keys", "-l", text) }
-
-func (x *terminal) screen() string { return x.tmux("capture-pane", "-p") }
-
-// shows waits until each pattern is on the screen.
-func (x *terminal) shows(patterns ...string) (screen string) {
-	x.t.Helper()
-	for _, p := range patterns {
-		re := regexp.MustCompile("(?m)" + p)
-		poll(x.t, "a screen with "+p, 50*time.Millisecond, func() bool {
-			screen = x.screen()
-			return re.MatchString(screen)
-		})
-	}
-	return screen
 }
 
 // exitCode waits for the program's end.
 func (x *terminal) exitCode() string {
 	x.t.Helper()
 	var code []byte
-	poll(x.t, "the end of the program", 20*time.Millisecond, func() bool {
+	testkit.Eventually(x.t, "the end of the program", func() bool {
 		code, _ = os.ReadFile(x.exit)
 		return len(code) > 0
 	})
 	return strings.TrimSpace(string(code))
 }
 
+// ends waits for the program's end and checks its exit code.
+func (x *terminal) ends(code int) {
+	x.t.Helper()
+	if got := x.exitCode(); got != strconv.Itoa(code) {
+		x.t.Errorf("the program exits with %s, want %d", got, code)
+	}
+}
+
 // sane checks that the terminal is as a shell needs it: what is typed is echoed
 // and arrives line by line.
 func (x *terminal) sane() {
 	x.t.Helper()
-	poll(x.t, "the normal screen and a cursor", 50*time.Millisecond, func() bool {
-		return strings.TrimSpace(x.tmux("display-message", "-p", "#{alternate_on} #{cursor_flag} #{mouse_any_flag}")) == "0 1 0"
-	})
+	testkit.Eventually(x.t, "the normal screen and a cursor", func() bool { return x.Modes() == "0 1 0" })
 	x.exitCode()
-	// The terminal echoes the line, and cat, which runs now, prints it again.
-	poll(x.t, "typed text", 50*time.Millisecond, func() bool {
-		x.keys("typed", "Enter")
+	try := 0
+	testkit.Eventually(x.t, "typed text", func() bool {
+		try++
+		text := fmt.Sprint("typed", try)
+		x.Keys(text, "Enter")
 		time.Sleep(50 * time.Millisecond)
-		return strings.Count(x.screen(), "typed\n") >= 2
+		// The terminal echoes the line, and cat, which runs now, prints it again.
+		return strings.Count(x.Screen(), text+"\n") >= 2
 	})
 }
 
 // As with `hubbub version | head -0`.
 func TestStdoutClosed(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer w.Close()
 	_ = r.Close()
 	var stderr bytes.Buffer
@@ -328,15 +272,9 @@ func TestInterruptWhileWaiting(t *testing.T) {
 	for _, args := range [][]string{{"score", pipe, pipe}, {"voices", "import", pipe}} {
 		p := start(t, args...)
 		w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns when the program opens it, too
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
-		if code := p.exit(); code != exitInterrupted {
-			t.Errorf("%v: exit code %d, want %d", args, code, exitInterrupted)
-		}
+		testkit.NoError(t, err)
+		p.signal(os.Interrupt)
+		p.ends(exitInterrupted)
 		w.Close()
 	}
 }

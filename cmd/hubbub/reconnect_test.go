@@ -15,6 +15,7 @@ import (
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // cutter is a network between a program and a server that can be cut.
@@ -36,9 +37,7 @@ func newCutter(t *testing.T, server string) *cutter {
 
 func (c *cutter) connect() {
 	c.t.Helper()
-	if err := c.proxy.Start(); err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.NoError(c.t, c.proxy.Start())
 	c.url = "https://" + c.proxy.Listen
 }
 
@@ -55,14 +54,10 @@ func TestReconnect(t *testing.T) {
 	samples := demoSamples(t)[:34*capture.SampleRate]
 	writeWAV(t, wav, samples)
 	calm := start(t, "live", "--input", wav, "--pace", "fast", "--output", "rttm")
-	if code := calm.exit(); code != exitOK {
-		t.Fatalf("the run without trouble exits with %d", code)
-	}
-	if err := os.WriteFile(whole, []byte(calm.output()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	calm.ends(exitOK)
+	testkit.NoError(t, os.WriteFile(whole, []byte(calm.output()), 0o600))
 
-	server, url := startServer(t, filepath.Join(dir, "data"), reservePort(t))
+	server, url := serve(t, "--api-key", "k", "--data", filepath.Join(dir, "data"), "--listen", reservePort(t))
 	net := newCutter(t, url)
 	p := start(t, "live", "--input", wav, "--server", net.url, "--api-key", "k", "--insecure", "--record", rec, "--output", "events")
 	recorded := func(seconds float64) func() bool {
@@ -71,22 +66,18 @@ func TestReconnect(t *testing.T) {
 			return err == nil && float64(info.Size()) > seconds*2*capture.SampleRate
 		}
 	}
-	poll(t, "ten seconds of audio", 20*time.Millisecond, recorded(10))
+	testkit.Eventually(t, "ten seconds of audio", recorded(10))
 	net.cut()
 	p.says("being resumed", 1)
 	net.connect()
 	p.says("the stream continues", 1)
-	poll(t, "twenty seconds of audio", 20*time.Millisecond, recorded(20))
-	if err := server.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Eventually(t, "twenty seconds of audio", recorded(20))
+	server.signal(os.Kill)
 	server.exit()
 	p.says("being resumed", 2)
-	startServer(t, filepath.Join(dir, "data"), strings.TrimPrefix(url, "https://"))
+	serve(t, "--api-key", "k", "--data", filepath.Join(dir, "data"), "--listen", strings.TrimPrefix(url, "https://"))
 	p.says("the stream continues", 2)
-	if code := p.exit(); code != exitOK {
-		t.Fatalf("exit code %d", code)
-	}
+	p.ends(exitOK)
 	if strings.Contains(p.errors(), "new labels") || strings.Contains(p.errors(), "not decided") || strings.Contains(p.errors(), "dropped") {
 		t.Errorf("standard error: %s", p.errors())
 	}
@@ -104,9 +95,7 @@ func checkPaired(t *testing.T, events string) {
 	line := protocol.NewTimeline()
 	for _, raw := range strings.Split(strings.TrimSpace(events), "\n") {
 		e, err := protocol.ParseEvent([]byte(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		line.Apply(e)
 	}
 	s := line.Snapshot()
@@ -115,32 +104,30 @@ func checkPaired(t *testing.T, events string) {
 	}
 }
 
+// score compares turns, both RTTM.
+func score(t *testing.T, reference, turns string) (rate struct{ DER, Confusion float64 }) {
+	t.Helper()
+	p := start(t, "score", reference, turns, "--output", "json")
+	p.ends(exitOK)
+	testkit.NoError(t, json.Unmarshal([]byte(p.output()), &rate))
+	return rate
+}
+
 // checkTurns compares the turns of a recording with those of a run without trouble,
 // both RTTM: the labels are the same, the times nearly.
 func checkTurns(t *testing.T, recorded, whole string) {
 	t.Helper()
-	score := start(t, "score", whole, recorded, "--output", "json")
-	if code := score.exit(); code != exitOK {
-		t.Fatalf("score exits with %d", code)
-	}
-	var rate struct{ DER, Confusion float64 }
-	if err := json.Unmarshal([]byte(score.output()), &rate); err != nil {
-		t.Fatal(err)
-	}
+	rate := score(t, whole, recorded)
 	t.Logf("difference to the run without trouble: %.2f %%", 100*rate.DER)
 	if rate.DER > 0.08 {
 		t.Errorf("the timeline differs by %.1f %% from that of a run without trouble, labels by %.1f %%", 100*rate.DER, 100*rate.Confusion)
 	}
 	labels := func(rttm string) (out []string) {
 		f, err := os.Open(rttm)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		defer f.Close()
 		turns, err := protocol.ReadRTTM(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		for _, turn := range turns {
 			if !slices.Contains(out, turn.Speaker) {
 				out = append(out, turn.Speaker)
@@ -159,14 +146,12 @@ func checkTurns(t *testing.T, recorded, whole string) {
 func TestReconnectGivesUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	server, url := startServer(t, filepath.Join(dir, "data"), "127.0.0.1:0")
+	server, url := serve(t, "--api-key", "k", "--data", filepath.Join(dir, "data"))
 	p := start(t, "live", "--input", talkFile(t, 0), "--server", url, "--api-key", "k", "--insecure", "--output", "events",
 		"--record", filepath.Join(dir, "rec"), "--reconnect", "1500ms")
 	p.line(`speaker_start`)
 	_ = server.Process.Kill()
-	if code := p.exit(); code != exitFailed {
-		t.Errorf("exit code %d", code)
-	}
+	p.ends(exitFailed)
 	if text := p.errors(); !strings.Contains(text, "not replaced within 1.5s") || !strings.Contains(text, "refuses connections") || !strings.Contains(text, "--reconnect") {
 		t.Errorf("standard error: %s", text)
 	}
@@ -182,33 +167,27 @@ func TestReconnectGivesUp(t *testing.T) {
 // ends soon, in order.
 func TestReconnectInterrupted(t *testing.T) {
 	t.Parallel()
-	server, url := startServer(t, t.TempDir(), "127.0.0.1:0")
+	server, url := serve(t, "--api-key", "k", "--data", t.TempDir())
 	p := start(t, "live", "--input", talkFile(t, 0), "--server", url, "--api-key", "k", "--insecure", "--output", "json", "--reconnect", "1h")
-	poll(t, "a stream", 20*time.Millisecond, func() bool { return strings.Contains(server.errors(), "stream opened") })
+	server.says("stream opened", 1)
 	_ = server.Process.Kill()
 	p.says("being resumed", 1)
 	time.Sleep(time.Second) // into the back-off; not that it matters
-	if err := p.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if code := p.exit(); code != exitInterrupted {
-		t.Errorf("exit code %d", code)
-	}
+	p.signal(os.Interrupt)
+	p.ends(exitInterrupted)
 }
 
 // TestReconnectOnTheScreen shows a lost connection and its return.
 func TestReconnectOnTheScreen(t *testing.T) {
 	t.Parallel()
-	_, url := startServer(t, t.TempDir(), "127.0.0.1:0")
+	_, url := serve(t, "--api-key", "k", "--data", t.TempDir())
 	net := newCutter(t, url)
 	x := inTerminal(t, 110, 30, "live", "--input", talkFile(t, 0), "--server", net.url, "--api-key", "k", "--insecure")
-	x.shows("connected", "SPEAKER_00")
+	x.Shows("connected", "SPEAKER_00")
 	net.cut()
-	x.shows("^ *hubbub +no connection, try", "reconnecting: ")
+	x.Shows("^ *hubbub +no connection, try", "reconnecting: ")
 	net.connect()
-	x.shows("connected", "the stream continues")
-	x.keys("q")
-	if code := x.exitCode(); code != "0" {
-		t.Errorf("q exits with %s", code)
-	}
+	x.Shows("connected", "the stream continues")
+	x.Keys("q")
+	x.ends(exitOK)
 }

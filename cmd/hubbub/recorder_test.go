@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hubbub/capture/capturetest"
+	"hubbub/testkit"
 )
 
 // TestMicrophoneWithoutCgo: a build without PortAudio records speech with parec, and
@@ -26,13 +27,9 @@ func TestMicrophoneWithoutCgo(t *testing.T) {
 	}
 	server := capturetest.SoundServer(t)
 	speech, err := filepath.Abs("../../capture/demo/demo.flac")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	player := server.Command("sh", "-c", `while paplay --device=mic "$0"; do :; done`, speech)
-	if err := player.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, player.Start())
 	t.Cleanup(func() {
 		_ = server.Process.Kill() // which ends paplay, and so the loop
 		_ = player.Wait()
@@ -47,7 +44,7 @@ func TestMicrophoneWithoutCgo(t *testing.T) {
 		if !ok || !strings.Contains(line, " SPEAKER_00") {
 			t.Errorf("first line %q", line)
 		}
-	case <-time.After(timeout):
+	case <-time.After(testkit.Timeout):
 		t.Error("no turn")
 	}
 	// What the machine plays, here to the microphone's own sink.
@@ -57,13 +54,9 @@ func TestMicrophoneWithoutCgo(t *testing.T) {
 		if !ok || !strings.Contains(line, " SPEAKER_00") {
 			t.Errorf("first line %q from the speakers", line)
 		}
-	case <-time.After(timeout):
+	case <-time.After(testkit.Timeout):
 		t.Error("no turn from the speakers")
 	}
-	if err := p.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if code := p.exit(); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d: %s", code, exitInterrupted, p.errors())
-	}
+	p.signal(os.Interrupt)
+	p.ends(exitInterrupted)
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 // TestRelease: the binaries of `make release` are for the systems and processors that their archives name. Those for
@@ -38,24 +40,18 @@ func TestRelease(t *testing.T) {
 		"arm64": {elf.EM_AARCH64, macho.CpuArm64, pe.IMAGE_FILE_MACHINE_ARM64},
 	} {
 		mac, err := macho.Open(binary("portable_darwin_" + arch + "_*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if mac.Cpu != cpu.macho || mac.Type != macho.TypeExec || arch == "arm64" && !machoSigned(mac) {
 			t.Errorf("macOS %s: %v, %v, signed %v", arch, mac.Cpu, mac.Type, machoSigned(mac))
 		}
 		windows, err := pe.Open(binary("portable_windows_" + arch + "_*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if windows.Machine != cpu.pe {
 			t.Errorf("Windows %s: machine %#x", arch, windows.Machine)
 		}
 		for build, libraries := range map[string]string{"portable": "[]", "portaudio": "[libportaudio.so.2 libc.so.6]"} {
 			linux, err := elf.Open(binary(build + "_linux_" + arch + "_*"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			needed, err := linux.ImportedLibraries()
 			if err != nil || linux.Machine != cpu.elf || fmt.Sprint(needed) != libraries {
 				t.Errorf("%s for Linux %s: %v, libraries %v, %v", build, arch, linux.Machine, needed, err)
@@ -82,9 +78,7 @@ func machoSigned(f *macho.File) bool {
 func glibcOf(t *testing.T, f *elf.File) (newest int) {
 	t.Helper()
 	symbols, err := f.ImportedSymbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, s := range symbols {
 		var minor int
 		if n, _ := fmt.Sscanf(s.Version, "GLIBC_2.%d", &minor); n == 1 {

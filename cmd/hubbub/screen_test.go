@@ -4,9 +4,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/testkit"
 )
 
 // TestScreen runs a session on a real terminal: lanes appear while people talk,
@@ -15,20 +15,18 @@ import (
 func TestScreen(t *testing.T) {
 	t.Parallel()
 	x := inTerminal(t, 100, 30, "live", "--input", talkFile(t, 0))
-	x.shows("SPEAKER_00", "connected", "SPEAKER_01")
-	x.keys("Space")
-	x.shows("FROZEN")
-	x.keys("Space")
-	poll(t, "a screen that moves again", 50*time.Millisecond, func() bool { return !strings.Contains(x.screen(), "FROZEN") })
-	x.tmux("resize-window", "-x", "40", "-y", "8")
-	x.shows("SPEAKER_01|S.*01")
-	x.tmux("resize-window", "-x", "100", "-y", "30")
-	x.keys("q")
-	if code := x.exitCode(); code != "0" {
-		t.Errorf("q exits with %s, want 0", code)
-	}
-	x.shows("SPEAKER_00 .*%")
-	if alternate := strings.TrimSpace(x.tmux("display-message", "-p", "#{alternate_on}")); alternate != "0" {
+	x.Shows("SPEAKER_00", "connected", "SPEAKER_01")
+	x.Keys("Space")
+	x.Shows("FROZEN")
+	x.Keys("Space")
+	testkit.Eventually(t, "a screen that moves again", func() bool { return !strings.Contains(x.Screen(), "FROZEN") })
+	x.Resize(40, 8)
+	x.Shows("SPEAKER_01|S.*01")
+	x.Resize(100, 30)
+	x.Keys("q")
+	x.ends(exitOK)
+	x.Shows("SPEAKER_00 .*%")
+	if alternate := strings.TrimSpace(x.Tmux("display-message", "-p", "#{alternate_on}")); alternate != "0" {
 		t.Error("the alternate screen is still on")
 	}
 }
@@ -38,19 +36,17 @@ func TestScreen(t *testing.T) {
 func TestScreenRecords(t *testing.T) {
 	t.Parallel()
 	x := inTerminal(t, 100, 30, "live", "--input", talkFile(t, 0))
-	x.shows("SPEAKER_00", "connected", "0:0[3-9]|0:[1-5]")
-	x.keys("R")
-	x.shows(`REC 0:0[3-9]`, "SPEAKER_01")
-	x.keys("R")
-	x.shows(`recorded 0:\d\d into hubbub-\d+-\d+: \d+ turns? of \d speakers?, [\d.]+ kB`)
-	poll(t, "a header without REC", 20*time.Millisecond, func() bool { return !strings.Contains(x.screen(), "REC ") })
-	x.keys("R")
-	x.shows(`REC 0:0[1-9]`)
-	x.keys("q")
-	if code := x.exitCode(); code != "0" {
-		t.Errorf("q exits with %s, want 0", code)
-	}
-	x.shows("hubbub: a recording is in hubbub-")
+	x.Shows("SPEAKER_00", "connected", "0:0[3-9]|0:[1-5]")
+	x.Keys("R")
+	x.Shows(`REC 0:0[3-9]`, "SPEAKER_01")
+	x.Keys("R")
+	x.Shows(`recorded 0:\d\d into hubbub-\d+-\d+: \d+ turns? of \d speakers?, [\d.]+ kB`)
+	testkit.Eventually(t, "a header without REC", func() bool { return !strings.Contains(x.Screen(), "REC ") })
+	x.Keys("R")
+	x.Shows(`REC 0:0[1-9]`)
+	x.Keys("q")
+	x.ends(exitOK)
+	x.Shows("hubbub: a recording is in hubbub-")
 	dirs, err := filepath.Glob(filepath.Join(x.dir, "hubbub-*"))
 	if err != nil || len(dirs) != 2 {
 		t.Fatalf("recordings %q, %v", dirs, err)
@@ -77,32 +73,26 @@ func TestScreenRecords(t *testing.T) {
 func TestScreenInterrupt(t *testing.T) {
 	t.Parallel()
 	x := inTerminal(t, 80, 24, "live", "--input", talkFile(t, 0))
-	x.shows("SPEAKER_00")
-	x.keys("C-c")
-	if code := x.exitCode(); code != "130" {
-		t.Errorf("ctrl+c exits with %s, want 130", code)
-	}
-	x.shows("SPEAKER_00 .*%")
+	x.Shows("SPEAKER_00")
+	x.Keys("C-c")
+	x.ends(exitInterrupted)
+	x.Shows("SPEAKER_00 .*%")
 }
 
 // TestScreenFailure prints an error before the screen opens.
 func TestScreenFailure(t *testing.T) {
 	t.Parallel()
 	x := inTerminal(t, 80, 24, "live", "--input", "missing.wav")
-	x.shows("^hubbub: .*missing.wav")
-	if code := x.exitCode(); code != "1" {
-		t.Errorf("a missing file exits with %s, want 1", code)
-	}
+	x.Shows("^hubbub: .*missing.wav")
+	x.ends(exitFailed)
 }
 
 // TestAccessible runs the display for screen readers: sentences, no escapes.
 func TestAccessible(t *testing.T) {
 	t.Parallel()
 	x := inTerminal(t, 80, 40, "live", "--input", talkFile(t, 20), "--pace", "fast", "--accessible")
-	screen := x.shows("^Connected to", "^SPEAKER_00, 0:0")
-	if code := x.exitCode(); code != "0" {
-		t.Errorf("exit code %s, want 0", code)
-	}
+	screen := x.Shows("^Connected to", "^SPEAKER_00, 0:0")
+	x.ends(exitOK)
 	if strings.ContainsAny(screen, "█▌│") {
 		t.Error("the accessible display draws")
 	}
@@ -113,18 +103,16 @@ func TestAccessible(t *testing.T) {
 func TestAccessibleCommands(t *testing.T) {
 	t.Parallel()
 	x := inTerminal(t, 80, 40, "live", "--input", talkFile(t, 0), "--accessible")
-	x.shows("^Type help and enter", "^SPEAKER_00, 0:0")
-	x.keys("name 1 Anna", "Enter")
-	x.shows("^SPEAKER_00 is now Anna")
-	x.keys("who", "Enter")
-	x.shows("^1: Anna, .* percent")
-	x.keys("quit", "Enter")
-	x.shows("^Names and bookmarks are not saved")
-	x.keys("quit", "Enter")
-	if code := x.exitCode(); code != "0" {
-		t.Errorf("quit exits with %s, want 0", code)
-	}
-	x.shows("^Anna: ")
+	x.Shows("^Type help and enter", "^SPEAKER_00, 0:0")
+	x.Keys("name 1 Anna", "Enter")
+	x.Shows("^SPEAKER_00 is now Anna")
+	x.Keys("who", "Enter")
+	x.Shows("^1: Anna, .* percent")
+	x.Keys("quit", "Enter")
+	x.Shows("^Names and bookmarks are not saved")
+	x.Keys("quit", "Enter")
+	x.ends(exitOK)
+	x.Shows("^Anna: ")
 }
 
 // TestAccessibleTyping types half a command: what is announced meanwhile goes
@@ -133,19 +121,17 @@ func TestAccessibleCommands(t *testing.T) {
 func TestAccessibleTyping(t *testing.T) {
 	t.Parallel()
 	x := inTerminal(t, 80, 40, "live", "--input", talkFile(t, 0), "--accessible")
-	x.shows("^Type help and enter", "^SPEAKER_00 is speaking")
-	x.types("name 1 An")
-	x.shows("^SPEAKER_00, 0:0", "^SPEAKER_01 is speaking")
-	screen := x.shows("^name 1 An *\n*\\z")
+	x.Shows("^Type help and enter", "^SPEAKER_00 is speaking")
+	x.Types("name 1 An")
+	x.Shows("^SPEAKER_00, 0:0", "^SPEAKER_01 is speaking")
+	screen := x.Shows("^name 1 An *\n*\\z")
 	if n := strings.Count(screen, "name 1 An"); n != 1 {
 		t.Errorf("the half-typed command is on the screen %d times:\n%s", n, screen)
 	}
-	x.types("na")
-	x.keys("Enter")
-	x.shows("^name 1 Anna$", "^SPEAKER_00 is now Anna")
-	x.keys("C-c")
-	if code := x.exitCode(); code != "130" {
-		t.Errorf("ctrl+c exits with %s, want 130", code)
-	}
+	x.Types("na")
+	x.Keys("Enter")
+	x.Shows("^name 1 Anna$", "^SPEAKER_00 is now Anna")
+	x.Keys("C-c")
+	x.ends(exitInterrupted)
 	x.sane()
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"hubbub/testkit"
 )
 
 // TestTerminalIsNotAsked runs a command without a screen: it asks the terminal for nothing,
@@ -26,9 +28,7 @@ func TestTerminalIsNotAsked(t *testing.T) {
 func TestDiarizeOnTerminal(t *testing.T) {
 	t.Parallel()
 	demo, err := filepath.Abs(filepath.Join("..", "..", "capture", "demo", "demo.flac"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	text := onTerminal(t, "TERM=screen", "diarize", demo)
 	if before, _, found := strings.Cut(text, "00:00:"); !found || !strings.HasSuffix(before, "\r\x1b[K") {
 		t.Errorf("the terminal received %q", text)
@@ -45,27 +45,17 @@ func onTerminal(t *testing.T, env string, args ...string) string {
 	}
 	defer terminal.Close()
 	number, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetPointerInt(int(terminal.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, unix.IoctlSetPointerInt(int(terminal.Fd()), unix.TIOCSPTLCK, 0))
 	side, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	cmd := exec.Command(testProgram(t), args...)
 	cmd.Env = append(os.Environ(), programEnv(env, "CI=")...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = side, side, side
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, cmd.Start())
 	side.Close()
 	out, _ := io.ReadAll(terminal) // ends with EIO when no process has the terminal
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, cmd.Wait())
 	return string(out)
 }

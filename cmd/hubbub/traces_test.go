@@ -6,11 +6,14 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	spans "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"hubbub/testkit"
 )
 
 // A server exports its requests as spans, with the parent that a client names,
@@ -43,26 +46,17 @@ func TestServeExportsTraces(t *testing.T) {
 	t.Cleanup(otlp.Close)
 	server := startWith(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + otlp.URL, "OTEL_RESOURCE_ATTRIBUTES=zone=test"},
 		"serve", "--listen", "127.0.0.1:0", "--api-key", "key-in-no-span", "--tls", "off")
-	url := strings.TrimPrefix(server.line(`^ready `), "ready ")
+	url := server.url()
 	req, err := http.NewRequest(http.MethodGet, url+"/v1/test", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	req.Header.Set("Authorization", "Bearer key-in-no-span")
 	req.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	resp.Body.Close()
-	client := start(t, "live", "--input", talkFile(t, 2), "--server", url, "--api-key", "key-in-no-span", "--output", "json")
-	if code := client.exit(); code != exitOK {
-		t.Errorf("the client exits with %d: %s", code, client.errors())
-	}
-	server.terminate() // which sends what is left
-	if code := server.exit(); code != exitOK {
-		t.Errorf("exit code %d", code)
-	}
+	start(t, "live", "--input", talkFile(t, 2), "--server", url, "--api-key", "key-in-no-span", "--output", "json").ends(exitOK)
+	server.signal(syscall.SIGTERM) // which sends what is left
+	server.ends(exitOK)
 	mu.Lock()
 	defer mu.Unlock()
 	named := map[string]*spans.Span{}

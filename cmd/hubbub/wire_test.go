@@ -14,6 +14,7 @@ import (
 
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/trace"
+	"hubbub/testkit"
 )
 
 // wireRecord is what scripts read of a line of --output wire.
@@ -56,9 +57,7 @@ func TestWireOutputHasNoSecrets(t *testing.T) {
 		},
 	}.Handler())
 	p := start(t, "live", "--input", talkFile(t, 0), "--server", server, "--api-key", checkKey, "--output", "wire")
-	if code := p.exit(); code != exitFailed {
-		t.Errorf("exit code %d, want %d", code, exitFailed)
-	}
+	p.ends(exitFailed)
 	out := p.output()
 	var kinds []string
 	records := map[string]wireRecord{}
@@ -106,9 +105,7 @@ func TestWireOutputClosed(t *testing.T) {
 		protocoltest.CloseWith(conn, 1000, "")
 	}}.Handler())
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	a := &App{Args: []string{"live", "--input", talkFile(t, 0), "--server", server, "--api-key", checkKey, "--output", "wire"}, Stdout: w, Stderr: os.Stderr}
 	code := make(chan int, 1)
 	go func() { code <- a.Main() }()
@@ -122,7 +119,7 @@ func TestWireOutputClosed(t *testing.T) {
 		if got != exitInterrupted {
 			t.Errorf("exit code %d, want %d", got, exitInterrupted)
 		}
-	case <-time.After(timeout):
+	case <-time.After(testkit.Timeout):
 		t.Fatal("the session continues without a reader")
 	}
 	_ = w.Close()
@@ -134,40 +131,36 @@ func TestWireOutputClosed(t *testing.T) {
 func TestScreenWire(t *testing.T) {
 	t.Parallel()
 	x := inTerminal(t, 100, 30, "live", "--input", talkFile(t, 0))
-	x.shows("SPEAKER_00", "connected")
-	x.keys("w")
-	x.shows("wire view", "open 0:", "pace 1\\.|pace 0\\.", "handshake .*101 Switching Protocols", "tls .*TLS 1\\.3, http/1\\.1", "chunk .* in \\d+\\.\\d s", "← event .*start SPEAKER_00 at .*lag")
-	x.shows("round trip \\d")
-	x.keys("t")
-	x.shows("messages$")
-	x.keys("Home")
-	x.keys("Enter")
-	x.shows(`^ \{"type":"diarization_speaker_start","data":\{"timestamp":`, `"lag_ms": `)
-	x.keys("Escape")
-	x.keys("t", "t", "t")
-	x.shows("everything$")
-	x.keys("C")
-	x.shows(`wrote \d+ records to \./hubbub-wire-.*\.ndjson`)
-	x.keys("c")
-	x.shows("sent to the terminal's clipboard")
-	x.keys("/")
-	x.types("no such text")
-	x.keys("Enter")
-	x.shows("nothing matches everything")
-	x.keys("w")
-	x.shows("across$", "SPEAKER_00 .*")
-	x.keys("q")
-	if code := x.exitCode(); code != "0" {
-		t.Errorf("q exits with %s, want 0", code)
-	}
+	x.Shows("SPEAKER_00", "connected")
+	x.Keys("w")
+	x.Shows("wire view", "open 0:", "pace 1\\.|pace 0\\.", "handshake .*101 Switching Protocols", "tls .*TLS 1\\.3, http/1\\.1", "chunk .* in \\d+\\.\\d s", "← event .*start SPEAKER_00 at .*lag")
+	x.Shows("round trip \\d")
+	x.Keys("t")
+	x.Shows("messages$")
+	x.Keys("Home")
+	x.Keys("Enter")
+	x.Shows(`^ \{"type":"diarization_speaker_start","data":\{"timestamp":`, `"lag_ms": `)
+	x.Keys("Escape")
+	x.Keys("t", "t", "t")
+	x.Shows("everything$")
+	x.Keys("C")
+	x.Shows(`wrote \d+ records to \./hubbub-wire-.*\.ndjson`)
+	x.Keys("c")
+	x.Shows("sent to the terminal's clipboard")
+	x.Keys("/")
+	x.Types("no such text")
+	x.Keys("Enter")
+	x.Shows("nothing matches everything")
+	x.Keys("w")
+	x.Shows("across$", "SPEAKER_00 .*")
+	x.Keys("q")
+	x.ends(exitOK)
 	files, _ := filepath.Glob(filepath.Join(x.dir, "hubbub-wire-*.ndjson"))
 	if len(files) != 1 {
 		t.Fatalf("%d files", len(files))
 	}
 	text, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	seen := map[string]bool{}
 	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		var r wireRecord
@@ -190,11 +183,9 @@ func TestScreenWire(t *testing.T) {
 func TestAccessibleWire(t *testing.T) {
 	t.Parallel()
 	x := inTerminal(t, 100, 40, "live", "--input", talkFile(t, 0), "--accessible")
-	x.shows("^SPEAKER_00, 0:0")
-	x.keys("wire", "Enter")
-	x.shows("^The stream has been open for 0:", "^Audio goes out at [01]\\.\\d\\d times real time, ", "received event: start SPEAKER_00")
-	x.keys("quit", "Enter")
-	if code := x.exitCode(); code != "0" {
-		t.Errorf("quit exits with %s, want 0", code)
-	}
+	x.Shows("^SPEAKER_00, 0:0")
+	x.Keys("wire", "Enter")
+	x.Shows("^The stream has been open for 0:", "^Audio goes out at [01]\\.\\d\\d times real time, ", "received event: start SPEAKER_00")
+	x.Keys("quit", "Enter")
+	x.ends(exitOK)
 }
