@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"hubbub/testkit"
 )
 
 // must is for a change that is legal.
@@ -195,9 +197,7 @@ func TestAnnotationsSurviveTheirFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := anyAnnotations(t)
 		raw, err := json.Marshal(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		var b Annotations
 		if err := json.Unmarshal(raw, &b); err != nil || !a.Equal(b) {
 			again, _ := json.Marshal(b)
@@ -284,9 +284,7 @@ func TestAnnotationsFromAStranger(t *testing.T) {
 	var a Annotations
 	err := json.Unmarshal([]byte(`{"version":1,"names":{"A\u001b":"x\u0007y","B":"","C":"SPEAKER_02"},"merges":[{"from":"A","into":"A"},{"from":"A","into":"B"},{"from":"B","into":"A"}],
 		"moves":[{"from":"A","to":"B","start":2,"end":1}],"muted":["A","A"],"bookmarks":[{"at":-1,"note":"no"},{"at":3,"note":"\u001b[31mred"},{"at":1}],"more":1}`), &a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	got, _ := json.Marshal(a)
 	if want := `{"version":1,"names":{"A":"xy"},"merges":[{"from":"A","into":"B"}],"muted":["A"],"bookmarks":[{"at":1,"note":""},{"at":3,"note":"[31mred"}]}`; string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -320,9 +318,7 @@ func TestAnnotationsStore(t *testing.T) {
 		t.Error("saved, but unsaved")
 	}
 	for i := range 2*undoSteps + 1 {
-		if err := rename(strings.Repeat("x", 1+i%2)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, rename(strings.Repeat("x", 1+i%2)))
 	}
 	for range undoSteps {
 		if was, is, ok := s.Undo(); !ok || was.Equal(is) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"hubbub/testkit"
 )
 
 func TestChunkRoundTrip(t *testing.T) {
@@ -17,9 +19,7 @@ func TestChunkRoundTrip(t *testing.T) {
 			t.Fatalf("%d bytes", len(frame))
 		}
 		out := make([]float32, ChunkSamples)
-		if err := DecodeChunk(out, frame); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, DecodeChunk(out, frame))
 		if again := AppendChunk(nil, out); !bytes.Equal(again, frame) {
 			t.Fatal("decoding changed the samples")
 		}

@@ -1,6 +1,10 @@
 package protocol
 
-import "testing"
+import (
+	"testing"
+
+	"hubbub/testkit"
+)
 
 func BenchmarkAppendChunk(b *testing.B) {
 	samples, frame := make([]float32, ChunkSamples), make([]byte, 0, ChunkBytes)
@@ -16,9 +20,7 @@ func BenchmarkDecodeChunk(b *testing.B) {
 	b.SetBytes(ChunkBytes)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := DecodeChunk(samples, frame); err != nil {
-			b.Fatal(err)
-		}
+		testkit.NoError(b, DecodeChunk(samples, frame))
 	}
 }
 

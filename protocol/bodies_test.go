@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hubbub/testkit"
 )
 
 func TestLiveStatusOnTheWire(t *testing.T) {
@@ -23,9 +25,7 @@ func TestLiveStatusOnTheWire(t *testing.T) {
 			t.Errorf("got  %s, %v\nwant %s", got, err, c.want)
 		}
 		var back LiveStatus
-		if err := json.Unmarshal(got, &back); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, json.Unmarshal(got, &back))
 		if again, _ := json.Marshal(back); string(again) != c.want {
 			t.Errorf("read back as %s", again)
 		}

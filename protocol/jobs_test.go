@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 func TestParseJob(t *testing.T) {
@@ -62,9 +64,7 @@ func TestParseJob(t *testing.T) {
 func TestJobStatusJSON(t *testing.T) {
 	raw := `{"jobId":"x","status":"failed","createdAt":"2026-01-02T03:04:05Z","updatedAt":"2026-01-02T03:04:06Z","output":{"error":"e"}}`
 	var s JobStatus
-	if err := json.Unmarshal([]byte(raw), &s); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal([]byte(raw), &s))
 	if back, err := json.Marshal(s); err != nil || string(back) != raw {
 		t.Errorf("%s (%v)", back, err)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"hubbub/testkit"
 )
 
 func TestFormatRTTM(t *testing.T) {
@@ -24,9 +26,7 @@ func TestFormatRTTM(t *testing.T) {
 func TestWriteRTTMSortsAndKeepsItsInput(t *testing.T) {
 	turns := []Turn{{Speaker: "B", Start: 2, End: 3}, {Speaker: "A", Start: 1, End: 4}}
 	var b bytes.Buffer
-	if err := WriteRTTM(&b, "x", turns); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, WriteRTTM(&b, "x", turns))
 	if want := "SPEAKER x 1 1.000 3.000 <NA> <NA> A <NA> <NA>\nSPEAKER x 1 2.000 1.000 <NA> <NA> B <NA> <NA>\n"; b.String() != want {
 		t.Errorf("got\n%s", b.String())
 	}
@@ -45,13 +45,9 @@ func TestRTTMRoundTrip(t *testing.T) {
 		})).Draw(t, "turns")
 		name := word.Draw(t, "name")
 		var b bytes.Buffer
-		if err := WriteRTTM(&b, name, turns); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, WriteRTTM(&b, name, turns))
 		read, err := ReadRTTM(&b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		var got []Turn
 		for _, r := range read {
 			if r.File != name {

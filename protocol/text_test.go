@@ -1,6 +1,10 @@
 package protocol
 
-import "testing"
+import (
+	"testing"
+
+	"hubbub/testkit"
+)
 
 func TestSetText(t *testing.T) {
 	tl := NewTimeline()
@@ -26,9 +30,7 @@ func TestSetText(t *testing.T) {
 		t.Errorf("an older snapshot has %q", got)
 	}
 	a, err := Annotations{}.Merge("B", "A")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if got := a.Speakers(s); len(got) != 1 || got[0].Turns[1].Text != "one two" {
 		t.Errorf("after a merge: %+v", got)
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"hubbub/testkit"
 )
 
 // TestTimelineFiles plays testdata/timeline/*.txt: above the line "--" what
@@ -48,9 +50,7 @@ func TestTimelineFiles(t *testing.T) {
 
 func readState(t *testing.T, file string) (in, want []string) {
 	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer f.Close()
 	below := false
 	for scan := bufio.NewScanner(f); scan.Scan(); {

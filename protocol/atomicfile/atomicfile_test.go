@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 func content(t *testing.T, path string) string {
 	t.Helper()
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return string(raw)
 }
 
@@ -42,9 +42,7 @@ func TestWriteFile(t *testing.T) {
 func TestFailedWrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
-	if err := WriteFile(path, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, WriteFile(path, []byte("old"), 0o600))
 	full := errors.New("the disk is full")
 	if err := Write(path, 0o600, true, func(w io.Writer) error { _, _ = w.Write([]byte("ne")); return full }); !errors.Is(err, full) {
 		t.Error(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/protocol/protocoltest"
+	"hubbub/testkit"
 )
 
 // A connection that takes less than a stream needs, while the buffers still take all.
@@ -32,17 +33,11 @@ func TestCheckSlowConnection(t *testing.T) {
 func TestCheckBlockedPort(t *testing.T) {
 	t.Parallel()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer syscall.Close(fd)
-	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(fd, 0)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, errors.Join(syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(fd, 0)))
 	name, err := syscall.Getsockname(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	address := fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port)
 	full := false
 	for range 8 {
@@ -53,9 +48,7 @@ func TestCheckBlockedPort(t *testing.T) {
 			full = true
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		defer conn.Close()
 	}
 	if !full {

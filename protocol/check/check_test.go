@@ -21,6 +21,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/protocoltest"
+	"hubbub/testkit"
 )
 
 const testKey = "key-that-nobody-may-see"
@@ -42,9 +43,7 @@ func run(t *testing.T, address, key string, limit time.Duration, chunks int, cha
 		change(&o)
 	}
 	c, err := client.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*protocoltest.Timeout)
 	defer cancel()
@@ -56,9 +55,7 @@ func runCheck(t *testing.T, address, key string, limit time.Duration, chunks int
 	t.Helper()
 	r := run(t, address, key, limit, chunks, change)
 	var all bytes.Buffer
-	if err := r.Ticket(&all); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, r.Ticket(&all))
 	for _, secret := range []string{key, protocoltest.Token} {
 		if strings.Contains(all.String(), secret) {
 			t.Errorf("the report contains %q:\n%s", secret, all.String())
@@ -278,9 +275,7 @@ func TestCheckWithoutAService(t *testing.T) {
 func TestCheckInterrupted(t *testing.T) {
 	t.Parallel()
 	c, err := client.New(client.Options{BaseURL: serve(t, protocoltest.Service{}), APIKey: testKey})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer c.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -305,9 +300,7 @@ func TestCheckJSON(t *testing.T) {
 	t.Parallel()
 	r := runCheck(t, "http://127.0.0.1:1", testKey, protocoltest.Timeout, 1, nil)
 	var b bytes.Buffer
-	if err := r.JSON(&b); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, r.JSON(&b))
 	var got struct{ Stages []map[string]any }
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil || len(got.Stages) != len(stages) {
 		t.Fatalf("%v: %s", err, b.String())

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hubbub/protocol/protocoltest"
+	"hubbub/testkit"
 )
 
 // On a terminal the table stays within it, words whole, and says with colours
@@ -22,17 +23,13 @@ func TestCheckTable(t *testing.T) {
 		{Title: "key accepted", State: Skipped, Seen: "not tried: TLS failed"},
 	}}
 	var plain bytes.Buffer
-	if err := r.Table(&plain, Style{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, r.Table(&plain, Style{}))
 	if strings.Contains(plain.String(), "\x1b") || strings.Count(plain.String(), "\n") != 7 {
 		t.Errorf("%s", plain.String())
 	}
 	for _, width := range []int{60, 80, 100, 10} {
 		var b bytes.Buffer
-		if err := r.Table(&b, Style{Width: width, Colours: true}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, r.Table(&b, Style{Width: width, Colours: true}))
 		for line := range strings.Lines(b.String()) {
 			if w := ansi.StringWidth(strings.TrimSuffix(line, "\n")); width >= 60 && w >= width {
 				t.Errorf("%d cells in a terminal of %d: %q", w, width, line)

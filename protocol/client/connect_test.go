@@ -22,6 +22,7 @@ import (
 	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/trace"
+	"hubbub/testkit"
 
 	"github.com/gorilla/websocket"
 )
@@ -31,9 +32,7 @@ var okResponse = respond(200, "application/json", `{"status":"OK","message":"m"}
 func TestTrust(t *testing.T) {
 	address, ca := protocoltest.ServeTLS(t, okResponse, nil)
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, ca, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(file, ca, 0o600))
 	_, other := protocoltest.Certificate(t, nil)
 	for _, c := range []struct {
 		name string
@@ -73,9 +72,7 @@ func TestTrust(t *testing.T) {
 func TestCAFileThatIsNone(t *testing.T) {
 	dir := t.TempDir()
 	empty := filepath.Join(dir, "empty.pem")
-	if err := os.WriteFile(empty, []byte("hello"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(empty, []byte("hello"), 0o600))
 	for file, says := range map[string]string{
 		empty:                      "holds no certificate",
 		filepath.Join(dir, "gone"): "no such file",
@@ -132,9 +129,7 @@ func TestConnectionsThatFail(t *testing.T) {
 	closed := protocoltest.Listen(t, func(net.Conn) {})
 	// The port of an outgoing connection: nothing listens there, and nobody else gets it.
 	outgoing, err := net.Dial("tcp", protocoltest.Listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer outgoing.Close()
 	refused := outgoing.LocalAddr().String()
 	plain := httptest.NewServer(okResponse)
@@ -430,9 +425,7 @@ func TestTheKeyStaysOutOfTheStream(t *testing.T) {
 	defer plain.Close()
 	client := newTestClient(t, Options{BaseURL: plain.URL}) // http: as given, so ws: is, too
 	s, err := client.OpenStream(context.Background(), "ws"+strings.TrimPrefix(plain.URL, "http")+"/s?token=tok-123")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if _, info := collect(t, s); info.Reason != GoingAway {
 		t.Errorf("%+v", info)
 	}

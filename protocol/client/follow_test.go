@@ -12,6 +12,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/recovered"
+	"hubbub/testkit"
 )
 
 // resumedService has the streams first and second; statuses has the status of the n-th
@@ -47,9 +48,7 @@ func resumedService(t *testing.T, statuses func(n int) string, first, second fun
 func watchAll(t *testing.T, c *Client, limit time.Duration) (all []string, end CloseInfo) {
 	t.Helper()
 	w, err := c.Watch(t.Context(), "first", limit, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer w.Close()
 	for u := range w.Updates() {
 		switch {
@@ -162,9 +161,7 @@ func TestPanicEndsOnlyTheWatcher(t *testing.T) {
 		protocoltest.Drain(conn)
 	}, nil)
 	stream, err := c.openWatch(t.Context(), "first", 0, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	w := &Watcher{session: c.newSession(false, time.Minute, "")}
 	w.merger = nil
 	w.run("watching", func() { w.follow(stream) })
@@ -178,9 +175,7 @@ func TestPanicEndsOnlyTheWatcher(t *testing.T) {
 func TestWatcherClosedWhileAwaiting(t *testing.T) {
 	c := resumedService(t, func(int) string { return `,"resumable":true` }, closes(websocket.CloseNormalClosure, "error: connection lost"), nil)
 	w, err := c.Watch(t.Context(), "first", time.Hour, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for u := range w.Updates() {
 		if u.Change != nil {
 			break

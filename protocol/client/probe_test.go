@@ -17,15 +17,14 @@ import (
 
 	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
+	"hubbub/testkit"
 )
 
 // tunnels is a proxy that responds to CONNECT with a status, and for 200 connects.
 func tunnels(t *testing.T, status string) (address *url.URL, asked func() string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var mu sync.Mutex
 	var seen string
 	var served sync.WaitGroup
@@ -72,9 +71,7 @@ func probeTo(t *testing.T, c *Client, proxy *url.URL) (TLSInfo, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), protocoltest.Timeout)
 	defer cancel()
 	p, err := c.Probe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer p.Close()
 	if strings.Contains(p.Proxy, "hidden") {
 		t.Error("the proxy's password is shown")
@@ -152,9 +149,7 @@ func TestProbeTLS(t *testing.T) {
 func plainServer(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { l.Close() })
 	return "http://" + l.Addr().String()
 }
@@ -204,9 +199,7 @@ func TestPortsOfProxies(t *testing.T) {
 		"socks5://proxy:9050": "proxy:9050", "wss://host/x": "host:443", "ws://host": "host:80",
 	} {
 		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if got := hostPort(u); got != want {
 			t.Errorf("%s: %s, want %s", address, got, want)
 		}

@@ -18,6 +18,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
+	"hubbub/testkit"
 )
 
 // TestResumes loses a stream in the middle: to the outside there is one
@@ -33,11 +34,9 @@ func TestResumes(t *testing.T) {
 	}
 	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true, Latency: 5 * time.Second}, nil)
 	sendChunks(t, l, 0, 45)
-	wait(t, "the loss", func() bool { return l.State().Connection.Losses == 1 })
+	testkit.Eventually(t, "the loss", func() bool { return l.State().Connection.Losses == 1 })
 	sendChunks(t, l, 45, 60)
-	if err := l.EndOfStream(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, l.EndOfStream(context.Background()))
 	lines, changes, end := receiveAll(t, l)
 	if want := []string{"start 0.5 A", "end 1.5 A", "start 2 B", "end 3.5 B"}; !slices.Equal(lines, want) {
 		t.Errorf("events %q, want %q", lines, want)
@@ -81,13 +80,11 @@ func TestGap(t *testing.T) {
 	}
 	l := s.open(ResilientOptions{Limit: time.Minute, Live: true, Latency: time.Second}, nil)
 	sendChunks(t, l, 0, 20)
-	wait(t, "a request", func() bool { return s.requests() == 2 })
+	testkit.Eventually(t, "a request", func() bool { return s.requests() == 2 })
 	sendChunks(t, l, 20, 20+liveBuffer+100) // more than is kept at all
 	close(release)
-	wait(t, "the catching up", func() bool { return s.count(1) >= int(maxAhead/protocol.ChunkDuration) })
-	if err := l.EndOfStream(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Eventually(t, "the catching up", func() bool { return s.count(1) >= int(maxAhead/protocol.ChunkDuration) })
+	testkit.NoError(t, l.EndOfStream(context.Background()))
 	lines, changes, end := receiveAll(t, l)
 	first := int64(20 + liveBuffer + 100 - int(maxAhead/protocol.ChunkDuration))
 	if len(s.got[1]) == 0 || s.got[1][0] != first {
@@ -310,7 +307,7 @@ func TestLastAttempt(t *testing.T) {
 		}
 	})
 	sendChunks(t, l, 0, 5)
-	wait(t, "the back-off", func() bool { return l.State().Connection.Attempts == 2 })
+	testkit.Eventually(t, "the back-off", func() bool { return l.State().Connection.Attempts == 2 })
 	blocked := make(chan error, 1)
 	go func() { // a source that waits for room is let go as well
 		for seq := int64(5); seq < 2*waitingBuffer; seq++ {
@@ -343,7 +340,7 @@ func TestLastAttemptThatIsLost(t *testing.T) {
 		c.backOff = func(int, error) time.Duration { return time.Hour / 2 }
 	})
 	sendChunks(t, l, 0, 5)
-	wait(t, "the back-off", func() bool { return l.State().Connection.Attempts == 1 })
+	testkit.Eventually(t, "the back-off", func() bool { return l.State().Connection.Attempts == 1 })
 	close(ending)
 	_, _, end := receiveAll(t, l)
 	if n := s.requests(); n != 2 || !errors.Is(end.Err, errNotResumed) || !strings.Contains(end.Err.Error(), "1011") {
@@ -358,7 +355,7 @@ func TestAttemptsUseNewConnections(t *testing.T) {
 	s.streams = []script{s.receives(0, 3, cutConnection), s.receives(1, -1, closeNormally)}
 	l := s.open(ResilientOptions{Limit: time.Hour}, nil)
 	sendChunks(t, l, 0, 3)
-	wait(t, "the loss", func() bool { return l.State().Connection.Losses == 1 })
+	testkit.Eventually(t, "the loss", func() bool { return l.State().Connection.Losses == 1 })
 	_ = l.EndOfStream(t.Context())
 	if _, _, end := receiveAll(t, l); end.Reason != Completed {
 		t.Fatalf("%+v", end)
@@ -377,10 +374,8 @@ func TestCloseDuringBackOff(t *testing.T) {
 		c.backOff = func(tries int, _ error) time.Duration { return time.Duration(tries-1) * time.Hour / 3 }
 	})
 	sendChunks(t, l, 0, 5)
-	wait(t, "the back-off", func() bool { return l.State().Connection.Attempts == 2 })
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Eventually(t, "the back-off", func() bool { return l.State().Connection.Attempts == 2 })
+	testkit.NoError(t, l.Close())
 	if _, _, end := receiveAll(t, l); !errors.Is(end.Err, context.Canceled) {
 		t.Errorf("%v", end.Err)
 	}
@@ -423,7 +418,7 @@ func TestFileLosesNothingOfAnUnknownLatency(t *testing.T) {
 	}
 	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true}, nil)
 	sendChunks(t, l, 0, 45)
-	wait(t, "the loss", func() bool { return l.State().Connection.Losses == 1 })
+	testkit.Eventually(t, "the loss", func() bool { return l.State().Connection.Losses == 1 })
 	_ = l.EndOfStream(context.Background())
 	if _, _, end := receiveAll(t, l); end.Reason != Completed {
 		t.Fatalf("%+v", end)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // TestLiveBufferDropsTheOldest fills the buffer of a source that cannot wait:
@@ -15,9 +16,7 @@ func TestLiveBufferDropsTheOldest(t *testing.T) {
 	b := newSendBuffer(true, nil)
 	const dropped = 100
 	for seq := range int64(liveBuffer + dropped) {
-		if err := b.put(context.Background(), bufferedChunk{seq: seq}, nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, b.put(context.Background(), bufferedChunk{seq: seq}, nil))
 	}
 	if n, _ := b.waiting(); n != liveBuffer || b.dropped != dropped {
 		t.Errorf("%d chunks wait, %d were dropped", n, b.dropped)
@@ -36,9 +35,7 @@ func TestWaitingBufferIsFull(t *testing.T) {
 	ending := make(chan struct{})
 	b := newSendBuffer(false, ending)
 	for seq := range int64(waitingBuffer) {
-		if err := b.put(context.Background(), bufferedChunk{seq: seq}, nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, b.put(context.Background(), bufferedChunk{seq: seq}, nil))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
@@ -60,9 +57,7 @@ func TestWaitingBufferIsFull(t *testing.T) {
 func TestForgetLeavesWhatIsBeingSent(t *testing.T) {
 	b := newSendBuffer(false, nil)
 	for seq := range int64(3) {
-		if err := b.put(context.Background(), bufferedChunk{seq: seq}, nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, b.put(context.Background(), bufferedChunk{seq: seq}, nil))
 	}
 	b.sent(b.take().seq, time.Now())
 	b.take()

@@ -18,6 +18,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
+	"hubbub/testkit"
 )
 
 const testKey = "secret-key-8c1f"
@@ -29,9 +30,7 @@ func newTestClient(t *testing.T, o Options) *Client {
 		o.APIKey = testKey
 	}
 	c, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	c.wait = func(context.Context, time.Duration) error { t.Error("an unexpected wait"); return nil }
 	t.Cleanup(c.Close)
 	return c
@@ -55,9 +54,7 @@ func openStream(t *testing.T, s script, change func(*config)) *Stream {
 		change(&c.config)
 	}
 	stream, err := c.OpenStream(context.Background(), "wss"+strings.TrimPrefix(address, "https")+"/stream?token=tok-123")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() {
 		_ = stream.Close()
 		select {
@@ -90,9 +87,7 @@ func connStream(t *testing.T, near, far net.Conn, s script, change func(*config)
 		s(t, conn)
 	})
 	conn, err := protocoltest.Dial(near)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	c := defaultConfig()
 	if change != nil {
 		change(&c)
@@ -155,9 +150,7 @@ func collect(t *testing.T, s *Stream) ([]protocol.Event, CloseInfo) {
 
 func mustSend(t *testing.T, s *Stream, seq int64) {
 	t.Helper()
-	if err := s.Send(context.Background(), seq, make([]float32, protocol.ChunkSamples)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Send(context.Background(), seq, make([]float32, protocol.ChunkSamples)))
 }
 
 // breakOff resets the TCP connection under a WebSocket.
@@ -289,9 +282,7 @@ func (s *lossyService) open(o ResilientOptions, change func(*config)) *Resilient
 		change(&c.config)
 	}
 	l, err := c.OpenResilient(context.Background(), o)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, err)
 	s.t.Cleanup(func() { _ = l.Close() })
 	return l
 }
@@ -306,9 +297,7 @@ func marked(seq int64) []float32 {
 func sendChunks(t *testing.T, l *ResilientStream, from, to int64) {
 	t.Helper()
 	for seq := from; seq < to; seq++ {
-		if err := l.Send(context.Background(), seq, marked(seq)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, l.Send(context.Background(), seq, marked(seq)))
 	}
 }
 
@@ -329,15 +318,6 @@ func receiveAll(t *testing.T, l *ResilientStream) (lines []string, changes []Con
 			}
 		case <-limit:
 			t.Fatal("the stream did not end")
-		}
-	}
-}
-
-func wait(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(protocoltest.Timeout); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
+	"hubbub/testkit"
 )
 
 // bufferedConn is a connection whose peer is never blocked by its reader, as with
@@ -117,9 +118,7 @@ func sendRealTime(t *testing.T, s *Stream, chunks int64) (behind time.Duration) 
 		time.Sleep(protocol.ChunkDuration)
 	}
 	behind = s.Stats().Behind
-	if err := s.EndOfStream(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.EndOfStream(context.Background()))
 	return behind
 }
 

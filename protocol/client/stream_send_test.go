@@ -12,6 +12,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
+	"hubbub/testkit"
 )
 
 func TestSendRefusesWhatIsNoNextChunk(t *testing.T) {
@@ -39,9 +40,7 @@ func TestSendRefusesWhatIsNoNextChunk(t *testing.T) {
 	if err := s.Send(over, 4, make([]float32, protocol.ChunkSamples)); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a cancelled context: %v", err)
 	}
-	if err := s.EndOfStream(ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.EndOfStream(ctx))
 	if err := s.Send(ctx, 4, make([]float32, protocol.ChunkSamples)); err == nil || errors.Is(err, ErrStreamOver) {
 		t.Errorf("after end_of_stream: %v", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
+	"hubbub/testkit"
 )
 
 func TestStreamCompletes(t *testing.T) {
@@ -37,9 +38,7 @@ func TestStreamCompletes(t *testing.T) {
 	}
 	<-pinged // so that there is a round trip
 	for range 2 {
-		if err := s.EndOfStream(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.EndOfStream(context.Background()))
 	}
 	events, info := collect(t, s)
 	if info.Reason != Completed || info.Code != 1000 || info.Text != "bye" || info.Err != nil {
@@ -94,9 +93,7 @@ func TestStreamTellsCloseCodesApart(t *testing.T) {
 				protocoltest.CloseWith(conn, c.code, c.text)
 			}, nil)
 			if c.ended {
-				if err := s.EndOfStream(context.Background()); err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, s.EndOfStream(context.Background()))
 			}
 			_, info := collect(t, s)
 			if info.Reason != c.reason || info.Code != c.code || info.Text != protocol.Clean(c.text, 200) {
@@ -180,9 +177,7 @@ func TestStreamWithoutAClose(t *testing.T) {
 			s := openStream(t, c.script, c.change)
 			_ = s.Send(context.Background(), 0, make([]float32, protocol.ChunkSamples)) // for scripts that wait for it
 			if c.ended {
-				if err := s.EndOfStream(context.Background()); err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, s.EndOfStream(context.Background()))
 			}
 			_, info := collect(t, s)
 			if info.Reason != c.reason || info.Code != 0 {
@@ -227,9 +222,7 @@ func TestStreamTimesOut(t *testing.T) {
 				begun := time.Now()
 				mustSend(t, s, 0)
 				if c.ended {
-					if err := s.EndOfStream(context.Background()); err != nil {
-						t.Fatal(err)
-					}
+					testkit.NoError(t, s.EndOfStream(context.Background()))
 				}
 				for range s.Events() { // until the stream is over
 				}
@@ -256,9 +249,7 @@ func TestStreamKeepsEveryMessage(t *testing.T) {
 		protocoltest.CloseWith(conn, 1000, "")
 	}, nil)
 	mustSend(t, s, 0)
-	if err := s.EndOfStream(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.EndOfStream(context.Background()))
 	events, info := collect(t, s)
 	if info.Reason != Completed {
 		t.Fatalf("%+v", info)
@@ -300,9 +291,7 @@ func TestStreamWaitsForItsConsumer(t *testing.T) {
 			_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Time{})
 			reader.Wait()
 		}, func(c *config) { c.eventQueue = 4 })
-		if err := s.EndOfStream(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.EndOfStream(context.Background()))
 		c := s.config
 		time.Sleep(2 * max(c.readTimeout, c.writeTimeout, c.drainTimeout, c.drainLimit))
 		var events []protocol.Event
@@ -361,11 +350,7 @@ func TestCloseUnblocksTheReader(t *testing.T) {
 		defer s.mu.Unlock()
 		return s.decided
 	}
-	for deadline := time.Now().Add(protocoltest.Timeout); received() < 4; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%+v", s.Stats())
-		}
-	}
+	testkit.Eventually(t, "messages", func() bool { return received() >= 4 })
 	var closers sync.WaitGroup
 	for range 3 {
 		closers.Go(func() { _ = s.Close() })
@@ -411,11 +396,7 @@ func TestStreamIsSafeForManyGoroutines(t *testing.T) {
 			}
 		})
 	}
-	for deadline := time.Now().Add(protocoltest.Timeout); s.Stats().ChunksSent < 50 || events.Load() < 50; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%+v", s.Stats())
-		}
-	}
+	testkit.Eventually(t, "chunks and events", func() bool { return s.Stats().ChunksSent >= 50 && events.Load() >= 50 })
 	_ = s.Close()
 	all.Wait()
 	if info := s.Wait(); info.Reason != Cancelled {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/trace"
+	"hubbub/testkit"
 )
 
 const testToken = "tok/en+5f.8=1c"
@@ -42,17 +44,16 @@ func (n *recordList) all() []trace.Record {
 }
 
 // find waits for a record.
-func (n *recordList) find(t *testing.T, what string, is func(trace.Record) bool) trace.Record {
+func (n *recordList) find(t *testing.T, what string, is func(trace.Record) bool) (found trace.Record) {
 	t.Helper()
-	for end := time.Now().Add(protocoltest.Timeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		for _, r := range n.all() {
-			if is(r) {
-				return r
-			}
+	testkit.Eventually(t, "a record of "+what, func() bool {
+		i := slices.IndexFunc(n.all(), is)
+		if i >= 0 {
+			found = n.all()[i]
 		}
-	}
-	t.Fatalf("no record of %s in %+v", what, n.all())
-	return trace.Record{}
+		return i >= 0
+	})
+	return found
 }
 
 // checkSecrets fails when a key or a token can be found in any spelling.
@@ -140,9 +141,7 @@ func TestRecordsOfAStream(t *testing.T) {
 	})
 	book.find(t, "a pong", func(r trace.Record) bool { return r.Kind == trace.KindPong && r.Dir == trace.Incoming && r.Took > 0 })
 	book.find(t, "a pong of this side", func(r trace.Record) bool { return r.Kind == trace.KindPong && r.Dir == trace.Outgoing })
-	if err := s.EndOfStream(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.EndOfStream(context.Background()))
 	if _, info := collect(t, s); info.Reason != Completed {
 		t.Fatalf("%+v", info)
 	}
@@ -189,13 +188,9 @@ func TestRecordsOfAStream(t *testing.T) {
 func openLive(t *testing.T, c *Client) *Stream {
 	t.Helper()
 	live, err := c.CreateStream(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	s, err := c.OpenStream(context.Background(), live.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return s
 }
 
@@ -228,9 +223,7 @@ func TestRecordsOfFailures(t *testing.T) {
 			t.Error("no error")
 		}
 		live, err := c.CreateStream(context.Background(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if _, err := c.OpenStream(context.Background(), live.URL); err == nil {
 			t.Error("no error")
 		}
@@ -285,14 +278,10 @@ func TestRecordsOfFailures(t *testing.T) {
 // record, the question to the socket, the log.
 func BenchmarkTracer(b *testing.B) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, err)
 	defer listener.Close()
 	conn, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, err)
 	defer conn.Close()
 	for name, tap := range map[string]trace.Tracer{"nobody": nil, "log": trace.NewLog()} {
 		b.Run(name, func(b *testing.B) {

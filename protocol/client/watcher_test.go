@@ -14,6 +14,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
+	"hubbub/testkit"
 )
 
 // watchLimit is long enough for every step of a test.
@@ -104,9 +105,7 @@ func TestWatcherReconnects(t *testing.T) {
 		return time.Millisecond
 	}
 	w, err := c.Watch(context.Background(), "id-1", watchLimit, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer w.Close()
 	var got []string
 	states := 0
@@ -150,9 +149,7 @@ func TestWatcherRefused(t *testing.T) {
 		}
 		c, queries := watch(t, watchStep{do: says(startA)}, watchStep{status: status})
 		w, err := c.Watch(context.Background(), "id-1", watchLimit, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		n := 0
 		for range w.Updates() {
 			n++
@@ -173,9 +170,7 @@ func TestWatcherRefused(t *testing.T) {
 func TestWatcherLimit(t *testing.T) {
 	c, queries := watch(t, watchStep{do: says(startA)}, watchStep{status: 503})
 	w, err := c.Watch(context.Background(), "id-1", 300*time.Millisecond, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for range w.Updates() {
 	}
 	if end := w.Wait(); end.Err == nil || !strings.Contains(end.Err.Error(), "not replaced within 300ms") || !strings.Contains(end.Err.Error(), "503") || len(queries()) < 3 {
@@ -185,9 +180,7 @@ func TestWatcherLimit(t *testing.T) {
 	for _, step := range []watchStep{{status: 503}, {do: func(conn *websocket.Conn) { _, _, _ = conn.ReadMessage() }}} {
 		c, _ := watch(t, watchStep{do: says(startA)}, step)
 		w, err := c.Watch(context.Background(), "id-1", watchLimit, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		<-w.Updates()
 		_ = w.Close() // nobody receives any more
 		if end := w.Wait(); end.Reason != Cancelled {

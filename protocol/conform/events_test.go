@@ -11,6 +11,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // script makes messages: +LABEL@SECONDS starts a turn, -LABEL@SECONDS ends one,
@@ -34,9 +35,7 @@ func script(t *testing.T, lines ...string) []message {
 			m.Event, _ = protocol.ParseEvent(fmt.Appendf(nil, `{"type":%q,"data":{"timestamp":%s,"speaker":%q}}`, typ, at, label))
 			if timed {
 				d, err := time.ParseDuration(sent)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, err)
 				m.sent = d
 			}
 		} else {

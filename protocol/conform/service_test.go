@@ -21,6 +21,7 @@ import (
 	"hubbub/protocol/client"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
+	"hubbub/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -174,9 +175,7 @@ func noise(d time.Duration) []float32 {
 func runRules(t *testing.T, address string, o Options) ([]Result, error) {
 	t.Helper()
 	client, err := client.New(client.Options{BaseURL: address, APIKey: "secret-key", Timeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer client.Close()
 	o.Client, o.Key = client, "secret-key"
 	if o.Speech == nil {
@@ -233,9 +232,7 @@ func TestStreamRules(t *testing.T) {
 				}
 			}
 			results, err := runRules(t, s.start(t), Options{Only: only})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			got := differing(results)
 			slices.Sort(got)
 			for _, want := range tt.differs {
@@ -279,9 +276,7 @@ func TestRulesWithoutStreams(t *testing.T) {
 		s := correctService()
 		tt.wrong(s)
 		results, err := runRules(t, s.start(t), Options{Only: []string{"stream", "events", tt.rule}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if got := differing(results); !slices.Equal(got, []string{tt.rule}) {
 			t.Errorf("differs: %q", got)
 		}
@@ -303,17 +298,11 @@ func TestSecretsAreHidden(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	results, err := runRules(t, server.URL, Options{OtherKey: "other-key", UnpaidKey: "unpaid-key", ExpiredKey: "expired-key"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var out strings.Builder
 	report := NewReport(server.URL, "test", time.Now(), results)
-	if err := report.Table(&out); err != nil {
-		t.Fatal(err)
-	}
-	if err := report.JSON(&out); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, report.Table(&out))
+	testkit.NoError(t, report.JSON(&out))
 	for _, secret := range []string{"secret-key", "other-key ", "unpaid-key ", "expired-key ", "tokentoken", "sealed-address"} {
 		if i := strings.Index(out.String(), secret); i >= 0 && !strings.Contains(out.String()[max(0, i-3):i], "--") {
 			t.Errorf("%q is in the report: %s", secret, out.String()[max(0, i-200):i+40])
@@ -378,9 +367,7 @@ func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	s := correctService()
 	client, err := client.New(client.Options{BaseURL: s.start(t), APIKey: "secret-key"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer client.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -390,9 +377,7 @@ func TestInterrupted(t *testing.T) {
 				time.AfterFunc(200*time.Millisecond, cancel)
 			}
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for i, r := range results {
 		if want := map[bool]Verdict{true: Holds, false: Skipped}[i < 2]; r.Verdict != want {
 			t.Errorf("%s %s: %s", r.Verdict, r.Name, r.Seen)
@@ -404,9 +389,7 @@ func TestInterrupted(t *testing.T) {
 func TestRules(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../" + document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	sections := map[string]bool{}
 	for line := range strings.Lines(string(doc)) {
 		if title := strings.TrimLeft(line, "#"); title != line {
@@ -434,9 +417,7 @@ func TestRules(t *testing.T) {
 		t.Errorf("%d of %d rules, %v", len(required), len(Rules()), err)
 	}
 	var list strings.Builder
-	if err := List(&list, Rules(), true); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, List(&list, Rules(), true))
 	var rows []map[string]any
 	if json.Unmarshal([]byte(list.String()), &rows) != nil || len(rows) != len(Rules()) {
 		t.Errorf("%s", list.String())

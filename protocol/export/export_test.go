@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 var update = flag.Bool("update", false, "write the golden files again")
@@ -65,9 +66,7 @@ func meeting(t testing.TB) *Document {
 func written(t testing.TB, f Format, d *Document) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, f, d); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, Write(&b, f, d))
 	return b.String()
 }
 
@@ -78,14 +77,10 @@ func TestGolden(t *testing.T) {
 			got := written(t, f, meeting(t))
 			file := filepath.Join("testdata", "golden", f.File())
 			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, os.WriteFile(file, []byte(got), 0o644))
 			}
 			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			if got != string(want) {
 				t.Errorf("%s has changed; look at it, then go test -update. Now:\n%s", file, got)
 			}
@@ -100,9 +95,7 @@ func TestTurnOfAnotherSpeaker(t *testing.T) {
 	a := annotated(t, rename("A", "Anna"), func(a protocol.Annotations) (protocol.Annotations, error) { return a.MoveTurn("B", 3, 4, "A") })
 	d := New(Info{}, []protocol.Turn{{Speaker: "A", Start: 1, End: 2}, {Speaker: "B", Start: 3, End: 4}}, a)
 	var b bytes.Buffer
-	if err := Write(&b, RTTM, d); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, Write(&b, RTTM, d))
 	if got, want := b.String(), "SPEAKER live 1 1.000 1.000 <NA> <NA> Anna <NA> <NA>\nSPEAKER live 1 3.000 1.000 <NA> <NA> Anna <NA> <NA>\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
@@ -157,9 +150,7 @@ func TestReadBack(t *testing.T) {
 		Turns     []struct{ Speaker, Name string }
 		Bookmarks []struct{ Note string }
 	}
-	if err := json.Unmarshal([]byte(written(t, JSON, d)), &out); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal([]byte(written(t, JSON, d)), &out))
 	if s := out.Speakers[1]; s.Name != hostile || len(s.Labels) != 2 || s.Talk != 8.34 || s.Turns != 2 {
 		t.Errorf("the merged speaker is %+v", s)
 	}
@@ -252,9 +243,7 @@ func TestParseFormat(t *testing.T) {
 // TestAudio embeds a file, or refers to one by a path of any characters.
 func TestAudio(t *testing.T) {
 	wav := filepath.Join(t.TempDir(), "a.wav")
-	if err := os.WriteFile(wav, []byte("RIFF of a kind"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(wav, []byte("RIFF of a kind"), 0o600))
 	d := meeting(t)
 	d.Audio = &Audio{Path: wav}
 	page := written(t, HTML, d)

@@ -12,6 +12,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/export/browsertest"
+	"hubbub/testkit"
 )
 
 // tone writes a WAV file of so many seconds of a quiet tone.
@@ -26,9 +27,7 @@ func tone(t *testing.T, path string, seconds int) {
 	for i := range n {
 		b = le.AppendUint16(b, uint16(int16(1000*math.Sin(float64(i)/20))))
 	}
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(path, b, 0o600))
 }
 
 // talk is a minute of four people, with names that are out for harm.
@@ -48,15 +47,9 @@ func talk(t *testing.T) *Document {
 func writePage(t *testing.T, path string, d *Document) {
 	t.Helper()
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Write(f, HTML, d); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, Write(f, HTML, d))
+	testkit.NoError(t, f.Close())
 }
 
 // TestPage uses the page in a real browser, as people with a mouse, a keyboard
@@ -98,9 +91,7 @@ func TestPage(t *testing.T) {
 	})
 	t.Run("lost", func(t *testing.T) {
 		b.T = t
-		if err := os.Remove(wav); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.Remove(wav))
 		b.OpenFile(beside)
 		b.Until(`!document.getElementById('trouble').hidden && document.getElementById('trouble').textContent.includes('a b#1.wav')`)
 	})

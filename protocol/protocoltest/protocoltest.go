@@ -27,6 +27,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // Timeout is how long a test waits for what must happen. A busy machine may
@@ -205,9 +206,7 @@ func ServeTLS(t testing.TB, h http.Handler, change func(*x509.Certificate)) (add
 func Certificate(t testing.TB, change func(*x509.Certificate)) (tls.Certificate, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Test Authority"},
 		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(48 * time.Hour),
@@ -218,9 +217,7 @@ func Certificate(t testing.TB, change func(*x509.Certificate)) (tls.Certificate,
 		change(c)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
 		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
@@ -230,9 +227,7 @@ func Certificate(t testing.TB, change func(*x509.Certificate)) (tls.Certificate,
 func Listen(t testing.TB, serve func(net.Conn)) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var mu sync.Mutex
 	var conns []net.Conn
 	closed := false

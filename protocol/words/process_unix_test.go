@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"hubbub/testkit"
 )
 
 // A process that does not end is killed with the processes that it has started.
@@ -18,9 +20,7 @@ func TestProcessIsKilledWithItsChildren(t *testing.T) {
 		t.Skip(err)
 	}
 	r, err := New("sh -c 'sleep 1000 >"+fifo+" & wait'", "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	p := r.(*process)
 	p.timeout = time.Second
 	ended := make(chan struct{})
@@ -29,14 +29,10 @@ func TestProcessIsKilledWithItsChildren(t *testing.T) {
 		_, _, _ = p.Recognise(t.Context(), nil, false)
 	}()
 	f, err := os.OpenFile(fifo, os.O_RDONLY, 0) // waits for the child
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer f.Close()
 	<-ended
-	if err := f.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, f.SetReadDeadline(time.Now().Add(10*time.Second)))
 	if _, err := f.Read(make([]byte, 1)); err != io.EOF { // the end of its last writer
 		t.Errorf("the child of the process still runs: %v", err)
 	}

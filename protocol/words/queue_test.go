@@ -14,6 +14,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // recogniser is a function as a Recogniser.
@@ -28,15 +29,11 @@ func (r recogniser) Recognise(ctx context.Context, wav []byte, _ bool) (string, 
 func demoSpeech(t *testing.T) (samples []int16) {
 	t.Helper()
 	stream, err := flac.ParseFile("../../capture/demo/demo.flac")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer stream.Close()
 	for len(samples) < 4*sampleRate {
 		frame, err := stream.ParseNext()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		for _, s := range frame.Subframes[0].Samples {
 			samples = append(samples, int16(s))
 		}

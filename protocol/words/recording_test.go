@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // TestRecording: every turn of a recording gets its words, however slow the recogniser
@@ -35,9 +36,7 @@ func TestRecording(t *testing.T) {
 		turns = slices.Delete(turns, 2, 3)
 		rec := NewRecording(r, turns, false)
 		for at := int64(0); at < 30*sampleRate; at += 1600 {
-			if err := rec.Audio(t.Context(), at, make([]float32, 1600)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, rec.Audio(t.Context(), at, make([]float32, 1600)))
 		}
 		failed, first, err := rec.Finish(t.Context())
 		if failed != c.failed || (first != nil) != c.broken || err != nil || calls.Load() != c.calls || turns[0].Text != c.first || turns[5].Text != "" || (turns[4].Text == "words") == c.broken {

@@ -14,6 +14,7 @@ import (
 
 	"hubbub/capture/audiofile"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // TestTimedEndpoint asks endpoints for the times of words: one that has them, those
@@ -45,9 +46,7 @@ func TestTimedEndpoint(t *testing.T) {
 			_, _ = w.Write([]byte(c.response))
 		}))
 		r, err := New(s.URL, "", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		for range 2 {
 			text, words, err := Limit(r, 1).Recognise(t.Context(), wav(make([]int16, sampleRate)), true)
 			if got := fmt.Sprint(text, " ", words); err != nil || got != c.want {
@@ -87,9 +86,7 @@ func TestCheckWords(t *testing.T) {
 		`[{"word":"a","start":1,"end":2},{"word":"\ufffd","start":2,"end":2}]`: "[]",
 	} {
 		var list []wordJSON
-		if err := json.Unmarshal([]byte(body), &list); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, json.Unmarshal([]byte(body), &list))
 		if got := fmt.Sprint(checkWords(list, 2)); got != want {
 			t.Errorf("%s: %s, want %s", body, got, want)
 		}
@@ -126,9 +123,7 @@ func recorded(t *testing.T, r Recogniser, turns []protocol.Turn) *Recording {
 	t.Helper()
 	rec := NewRecording(r, turns, true)
 	for at := int64(0); float64(at) < (turns[len(turns)-1].End+1)*sampleRate; at += 8000 {
-		if err := rec.Audio(t.Context(), at, make([]float32, 8000)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, rec.Audio(t.Context(), at, make([]float32, 8000)))
 	}
 	if failed, first, err := rec.Finish(t.Context()); failed > 0 || first != nil || err != nil {
 		t.Fatalf("%d failed, %v, %v", failed, first, err)
@@ -187,9 +182,7 @@ func TestRecordingsTryAgain(t *testing.T) {
 				}
 				return "w", nil
 			}), turns, false)
-			if err := rec.Audio(t.Context(), 0, make([]float32, 4*sampleRate)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, rec.Audio(t.Context(), 0, make([]float32, 4*sampleRate)))
 			if _, _, err := rec.Finish(t.Context()); err != nil {
 				t.Fatal(err)
 			}

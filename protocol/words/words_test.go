@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"hubbub/testkit"
 )
 
 // selfProcess is this binary as a recogniser.
@@ -21,9 +23,7 @@ func selfProcess(t *testing.T, behaviour, args string) *process {
 	t.Helper()
 	t.Setenv(asRecogniser, behaviour)
 	r, err := New("'"+os.Args[0]+"' "+args, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return r.(*process)
 }
 
@@ -94,9 +94,7 @@ func TestEndpoint(t *testing.T) {
 	}))
 	defer s.Close()
 	r, err := New(s.URL, "whisper-1", "secret")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	got, _, err := r.Recognise(t.Context(), wav(make([]int16, 10)), false)
 	if want := "/v1/audio/transcriptions Bearer secret turn.wav whisper-1 json 64 bytes"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
@@ -143,9 +141,7 @@ func TestEndpointThatFails(t *testing.T) {
 	} {
 		respond = c.respond
 		r, err := New(s.URL, "", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		client := r.(*endpoint).client
 		client.Transport = &http.Transport{DisableKeepAlives: true}
 		if c.name == "hang" {
@@ -184,9 +180,7 @@ func TestEndpointThatRedirects(t *testing.T) {
 	}))
 	defer s.Close()
 	r, err := New(s.URL, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	r.(*endpoint).client.Transport = &http.Transport{DisableKeepAlives: true}
 	to = "/here"
 	if text, _, err := r.Recognise(t.Context(), nil, false); err != nil || text != "words" {
@@ -216,9 +210,7 @@ func TestPocketsphinx(t *testing.T) {
 		t.Skip("pocketsphinx is not installed")
 	}
 	r, err := New("pocketsphinx_continuous -infile /dev/stdin -logfn /dev/null", "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	r.(*process).timeout = 5 * time.Minute // on a busy machine
 	text, _, err := r.Recognise(t.Context(), wav(demoSpeech(t)), false)
 	if err != nil || len(strings.Fields(text)) < 3 {
@@ -235,9 +227,7 @@ func TestAddressesShowNoSecret(t *testing.T) {
 		}
 	}
 	endpoint, err := New("http://user:hunter2@127.0.0.1:1", "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if _, _, err := endpoint.Recognise(context.Background(), nil, false); err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Error(err)
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"hubbub/testkit"
 )
 
 // Timeout is how long a test waits for what must happen; a busy machine is slow.
@@ -54,12 +56,8 @@ func Open(t *testing.T) *Browser {
 	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--mute-audio", "--window-size=1200,900", "--no-first-run",
 		"--autoplay-policy=no-user-gesture-required", "--remote-debugging-port=0", "--user-data-dir="+profile, "about:blank")
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, cmd.Start())
 	address := make(chan string, 1)
 	read := make(chan struct{})
 	go func() {
@@ -115,9 +113,7 @@ func (b *Browser) Call(method string, params map[string]any, result any) {
 	if b.session != "" {
 		message["sessionId"] = b.session
 	}
-	if err := b.conn.WriteJSON(message); err != nil {
-		b.T.Fatal(err)
-	}
+	testkit.NoError(b.T, b.conn.WriteJSON(message))
 	_ = b.conn.SetReadDeadline(time.Now().Add(Timeout))
 	for {
 		var response struct {
@@ -138,9 +134,7 @@ func (b *Browser) Call(method string, params map[string]any, result any) {
 			b.T.Fatalf("%s: %s", method, response.Error.Message)
 		}
 		if result != nil {
-			if err := json.Unmarshal(response.Result, result); err != nil {
-				b.T.Fatal(err)
-			}
+			testkit.NoError(b.T, json.Unmarshal(response.Result, result))
 		}
 		return
 	}
@@ -186,9 +180,7 @@ func (b *Browser) Until(expression string) {
 func (b *Browser) OpenFile(path string) {
 	b.T.Helper()
 	abs, err := filepath.Abs(path)
-	if err != nil {
-		b.T.Fatal(err)
-	}
+	testkit.NoError(b.T, err)
 	b.Navigate("file://" + abs)
 }
 
@@ -245,9 +237,7 @@ func (b *Browser) Shot(name string) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644)
 	}
-	if err != nil {
-		b.T.Fatal(err)
-	}
+	testkit.NoError(b.T, err)
 }
 
 // Quiet fails on anything the page loaded beside itself and the given files,
