@@ -12,15 +12,14 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/protocoltest"
+	"hubbub/testkit"
 )
 
 // service is a fake service whose streams are served by do.
 func service(t *testing.T, do func(conn *websocket.Conn)) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Options{BaseURL: protocoltest.Serve(t, protocoltest.Service{Stream: do}.Handler()), APIKey: "k"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -62,9 +61,7 @@ func TestLag(t *testing.T) {
 	})
 	began := time.Now()
 	tally, _, err := sendLoad(t, c, 0.75)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if took := time.Since(began); took < 800*time.Millisecond {
 		t.Errorf("8 chunks in %v: not real time", took)
 	}
@@ -131,19 +128,13 @@ func TestDrops(t *testing.T) {
 	s := &stream{client: c, tally: tally, reject: func(string) bool { return false },
 		samples: make([]float32, 80*protocol.ChunkSamples)}
 	live, err := c.CreateStream(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	wire, err := c.OpenStream(context.Background(), live.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer wire.Close()
 	close(slow)
 	// As if the connection had been stuck for seven seconds.
-	if err := s.send(context.Background(), time.Now().Add(-7*time.Second), wire); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.send(context.Background(), time.Now().Add(-7*time.Second), wire))
 	for range wire.Events() {
 	}
 	sent := wire.Stats().ChunksSent

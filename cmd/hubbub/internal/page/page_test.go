@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -63,9 +64,7 @@ func (s *talk) annotate(t *testing.T, f func(protocol.Annotations) (protocol.Ann
 func serve(t *testing.T, s *talk) *Server {
 	t.Helper()
 	server, err := Listen("127.0.0.1:0", s.state)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() {
 		if err := server.Close(); err != nil {
 			t.Error(err)
@@ -88,9 +87,7 @@ type client struct {
 func follow(t *testing.T, url string) *client {
 	t.Helper()
 	r, err := http.Get(url + "/events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = r.Body.Close() })
 	if r.StatusCode != http.StatusOK || r.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("%s, %s", r.Status, r.Header.Get("Content-Type"))
@@ -124,9 +121,7 @@ func (c *client) until(what string, ok func() bool) {
 				ID int64 `json:"id"`
 			}
 		}
-		if err := json.Unmarshal([]byte(data), &m); err != nil {
-			c.t.Fatal(err)
-		}
+		testkit.NoError(c.t, json.Unmarshal([]byte(data), &m))
 		if m.Reset {
 			clear(c.turns)
 		}
@@ -246,14 +241,10 @@ func TestRequests(t *testing.T) {
 		{"POST", server.URL(), "", 405},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), c.method, c.url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		r.Host = c.host
 		w, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		body, _ := io.ReadAll(w.Body)
 		_ = w.Body.Close()
 		if w.StatusCode != c.status {
@@ -273,9 +264,7 @@ func TestClientsAreLimited(t *testing.T) {
 	server := serve(t, s)
 	server.clients.Add(maxClients)
 	r, err := http.Get(server.URL() + "/events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	_ = r.Body.Close()
 	if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
 		t.Errorf("%s", r.Status)

@@ -12,25 +12,20 @@ import (
 
 	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/export"
+	"hubbub/testkit"
 )
 
 // TestExportIntoPipe: a pipe, like a device, is written to, and a link stays one.
 func TestExportIntoPipe(t *testing.T) {
 	dir := t.TempDir()
 	pipe, file, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "file"), filepath.Join(dir, "link")
-	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.WriteFile(file, nil, 0o600), os.Symlink("file", link)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, errors.Join(syscall.Mkfifo(pipe, 0o600), os.WriteFile(file, nil, 0o600), os.Symlink("file", link)))
 	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // does not wait for a writer
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer reader.Close()
 	d := Content{}.Document(dir, "auto")
 	for _, path := range []string{pipe, link} {
-		if err := WriteExport(path, export.CSV, d, true); err != nil {
-			t.Error(err)
-		}
+		testkit.NoError(t, WriteExport(path, export.CSV, d, true))
 	}
 	if st, err := os.Lstat(pipe); err != nil || st.Mode().IsRegular() {
 		t.Fatalf("the pipe was replaced: %v, %v", st, err)
@@ -50,9 +45,7 @@ func TestPipeAsFile(t *testing.T) {
 	for _, name := range []string{EventsFile, AudioFile} {
 		dir := tape(t).Dir
 		_ = os.Remove(filepath.Join(dir, name))
-		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
 		r, err := Read(t.Context(), dir)
 		if name == EventsFile && err == nil || name == AudioFile && (err != nil || r.Audio != "" || !strings.Contains(strings.Join(r.Warnings, "\n"), "audio.wav is not a regular file")) {
 			t.Errorf("%s: %v, %+v", name, err, r)
@@ -73,9 +66,7 @@ func TestFileModes(t *testing.T) {
 		}
 		for _, name := range []string{NotesFile, filepath.Join("export", export.RTTM.File())} {
 			info, err := os.Stat(filepath.Join(dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			if want := os.FileMode(0o666 &^ umask); info.Mode().Perm() != want {
 				t.Errorf("with umask %03o, %s has mode %03o, want %03o", umask, name, info.Mode().Perm(), want)
 			}

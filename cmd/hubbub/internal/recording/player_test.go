@@ -12,6 +12,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // tape is a recording without audio: two turns, one of which never ends.
@@ -29,14 +30,10 @@ func tape(t *testing.T) *Recording {
 		SessionFile:  `{"version":1,"latency":1,"started":"2031-03-04T09:30:00Z","gaps":[{"start":2,"end":2.5}]}`,
 	}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	r, err := Read(context.Background(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return r
 }
 
@@ -44,13 +41,9 @@ func tape(t *testing.T) *Recording {
 func TestDestroyedEvents(t *testing.T) {
 	for _, content := range []string{"", "\x00\x00\x00\n\x00"} {
 		dir := tape(t).Dir
-		if err := os.WriteFile(filepath.Join(dir, EventsFile), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(filepath.Join(dir, EventsFile), []byte(content), 0o600))
 		r, err := Read(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		want := []protocol.Turn{{Speaker: "A", Start: 1, End: 4.5}, {Speaker: "B", Start: 3.5, End: 9}}
 		if got := r.Turns(); !slices.Equal(got, want) || !slices.Contains(r.Warnings, "events.ndjson has no turns; the turns were taken from turns.rttm") {
 			t.Errorf("%q: turns %v, want %v; %q", content, got, want, r.Warnings)
@@ -64,17 +57,11 @@ func TestMissingArrival(t *testing.T) {
 		r := tape(t)
 		want := r.Turns()
 		raw, err := os.ReadFile(r.path(ArrivalsFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		lines := slices.Collect(bytes.Lines(raw))
-		if err := os.WriteFile(r.path(ArrivalsFile), bytes.Join(slices.Delete(lines, missing, missing+1), nil), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(r.path(ArrivalsFile), bytes.Join(slices.Delete(lines, missing, missing+1), nil), 0o600))
 		r, err = Read(t.Context(), r.Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		warned := slices.Contains(r.Warnings, "events.ndjson does not fit arrivals.ndjson; the turns were taken from turns.rttm")
 		if got := r.Turns(); !slices.Equal(got, want) || !warned {
 			t.Errorf("without line %d: turns %v, want %v; %q", missing, got, want, r.Warnings)
@@ -206,16 +193,12 @@ func TestSaveAnnotationsOfTwo(t *testing.T) {
 	dir := t.TempDir()
 	name := func(store *protocol.AnnotationsStore, label, name string) {
 		t.Helper()
-		if err := store.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(label, name) }); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, store.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(label, name) }))
 	}
 	one, two := protocol.NewAnnotationsStore(protocol.Annotations{}), protocol.NewAnnotationsStore(protocol.Annotations{})
 	first, second := SaveAnnotations(dir, one, 0), SaveAnnotations(dir, two, 0)
 	name(one, "SPEAKER_00", "Anna")
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, first.Close())
 	name(two, "SPEAKER_01", "Ben")
 	if err := second.Close(); err == nil || !strings.Contains(err.Error(), "another program has changed") || hint.Of(err) == "" || !two.Unsaved() {
 		t.Errorf("%v; %s", err, hint.Of(err))
@@ -231,16 +214,10 @@ func TestSaveAnnotations(t *testing.T) {
 	store := protocol.NewAnnotationsStore(protocol.Annotations{})
 	k := SaveAnnotations(dir, store, 0)
 	rename := func(name string) {
-		if err := store.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("A", name) }); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, store.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("A", name) }))
 	}
 	rename("Anna")
-	for deadline := time.Now().Add(time.Minute); store.Unsaved() || !exists(filepath.Join(dir, NotesFile)); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the annotations are not saved")
-		}
-	}
+	testkit.Eventually(t, "the saving", func() bool { return !store.Unsaved() && exists(filepath.Join(dir, NotesFile)) })
 	k.cancel() // as if it were busy with the first change
 	<-k.done
 	rename("Bea")
@@ -249,9 +226,7 @@ func TestSaveAnnotations(t *testing.T) {
 	}
 	_, revision := store.Load()
 	store.MarkSaved(revision) // by an export
-	if err := k.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, k.Close())
 	r := &Recording{Dir: dir}
 	if err := r.readAnnotations(); err != nil || r.Annotations.Name("A") != "Bea" {
 		t.Errorf("A is %q, %v", r.Annotations.Name("A"), err)
@@ -263,11 +238,7 @@ func TestSaveAnnotations(t *testing.T) {
 	gone := protocol.NewAnnotationsStore(protocol.Annotations{})
 	k = SaveAnnotations(filepath.Join(dir, "gone"), gone, 0)
 	_ = gone.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(1, "") })
-	for deadline := time.Now().Add(time.Minute); !gone.Unsaved(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("a change that could not be saved counts as saved")
-		}
-	}
+	testkit.Eventually(t, "a change that could not be saved", gone.Unsaved)
 	if err := k.Close(); err == nil || !gone.Unsaved() {
 		t.Errorf("annotations that cannot be saved are no error")
 	}

@@ -14,6 +14,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // newTestRecorder records nothing yet; the service has no latency.
@@ -38,9 +39,7 @@ func TestRecorderPart(t *testing.T) {
 	annotations := protocol.NewAnnotationsStore(protocol.Annotations{})
 	change := func(f func(protocol.Annotations) (protocol.Annotations, error)) {
 		t.Helper()
-		if err := annotations.Update(f); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, annotations.Update(f))
 	}
 	change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("A", "Anna") })
 	change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(2, "before") })
@@ -56,9 +55,7 @@ func TestRecorderPart(t *testing.T) {
 		t.Error("it records before the start")
 	}
 	dir := filepath.Join(t.TempDir(), "rec")
-	if err := r.Start(dir, 0, noGaps); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, r.Start(dir, 0, noGaps))
 	if got, whole := r.Dir(); got != dir || whole {
 		t.Errorf("%s, whole %v", got, whole)
 	}
@@ -82,17 +79,13 @@ func TestRecorderPart(t *testing.T) {
 	done, err := r.Stop(0, func() []protocol.Span {
 		return []protocol.Span{{Start: 9, End: 10.5}, {Start: 13, End: 14}, {Start: 16, End: 17}}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if done.Dir != dir || done.Length != 5 || done.Turns != 2 || done.Speakers != 2 || r.Status() != nil {
 		t.Errorf("%+v", done)
 	}
 	r.Audio(chunk(150))
 	r.Event(16, endOf(15.5, "C"))
-	if err := r.Close(nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, r.Close(nil))
 
 	got, err := Read(t.Context(), dir)
 	if err != nil || len(got.Warnings) != 0 {
@@ -120,9 +113,7 @@ func TestRecorderPart(t *testing.T) {
 	}
 	// The messages alone are enough.
 	for _, name := range []string{ArrivalsFile, SessionFile} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.Remove(filepath.Join(dir, name)))
 	}
 	if got, err := Read(t.Context(), dir); err != nil || !slices.Equal(got.Turns(), want) {
 		t.Errorf("%v, without arrivals the turns are %v", err, got.Turns())
@@ -134,26 +125,18 @@ func TestRecorderPart(t *testing.T) {
 func TestRecorderWaitsForLastEvents(t *testing.T) {
 	r := newTestRecorder(protocol.NewAnnotationsStore(protocol.Annotations{}))
 	dir := filepath.Join(t.TempDir(), "rec")
-	if err := r.Start(dir, 0, noGaps); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, r.Start(dir, 0, noGaps))
 	for seq := range int64(20) {
 		r.Audio(chunk(seq))
 	}
 	stopped := make(chan error, 1)
 	r.info.Latency = 60
 	go func() { _, err := r.Stop(0, noGaps); stopped <- err }()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // until Stop waits
+	testkit.Eventually(t, "the end of the part", func() bool { // until Stop waits
 		r.mu.Lock()
-		until := r.excerpt.until
-		r.mu.Unlock()
-		if !math.IsInf(until, 1) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("Stop does not end the part")
-		}
-	}
+		defer r.mu.Unlock()
+		return !math.IsInf(r.excerpt.until, 1)
+	})
 	r.Audio(chunk(20))
 	r.Event(2.1, startOf(1, "A"))
 	r.Event(2.2, endOf(1.5, "A"))
@@ -166,13 +149,9 @@ func TestRecorderWaitsForLastEvents(t *testing.T) {
 	if err := r.Close(nil); err != nil { // ends the waiting
 		t.Fatal(err)
 	}
-	if err := <-stopped; err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, <-stopped)
 	got, err := Read(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if want := []protocol.Turn{{Speaker: "A", Start: 1, End: 1.5}, {Speaker: "B", Start: 1.75, End: 2}}; got.Length != 2 || !slices.Equal(got.Turns(), want) {
 		t.Errorf("%v s, %v", got.Length, got.Turns())
 	}
@@ -187,14 +166,10 @@ func TestRecorderWaitsForLastEvents(t *testing.T) {
 func TestRecorderAfterFailure(t *testing.T) {
 	r := newTestRecorder(protocol.NewAnnotationsStore(protocol.Annotations{}))
 	first, second := filepath.Join(t.TempDir(), "rec"), filepath.Join(t.TempDir(), "rec")
-	if err := r.Start(first, 0, noGaps); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, r.Start(first, 0, noGaps))
 	r.writer.Load().fail(syscall.ENOSPC)
 	<-r.Changed()
-	if err := r.Start(second, 0, noGaps); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, r.Start(second, 0, noGaps))
 	r.Audio(chunk(0))
 	err := r.Close(nil)
 	if err == nil || !exists(filepath.Join(second, AudioFile)) {
@@ -238,11 +213,8 @@ func TestRecorderConcurrent(t *testing.T) {
 	const recordings = 2
 	for i := range recordings {
 		dir := filepath.Join(dirs, string(rune('a'+i)))
-		if err := r.Start(dir, 0, noGaps); err != nil {
-			t.Fatal(err)
-		}
-		for deadline := time.Now().Add(time.Minute); r.Status().Length == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		}
+		testkit.NoError(t, r.Start(dir, 0, noGaps))
+		testkit.Eventually(t, "audio", func() bool { return r.Status().Length > 0 })
 		if _, err := r.Stop(0, noGaps); err != nil {
 			t.Fatal(err)
 		}
@@ -252,7 +224,5 @@ func TestRecorderConcurrent(t *testing.T) {
 	}
 	close(stop)
 	feeders.Wait()
-	if err := r.Close(nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, r.Close(nil))
 }

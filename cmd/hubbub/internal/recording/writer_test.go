@@ -17,6 +17,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/export"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // create records a microphone into a new folder.
@@ -24,9 +25,7 @@ func create(t *testing.T) *Writer {
 	t.Helper()
 	source := capture.Info{Kind: capture.Mic, Name: "a microphone", Base: "live"}
 	w, err := newWriter(filepath.Join(t.TempDir(), "rec"), source, NewInfo("test", source, "server", 2*time.Second, capture.Realtime), make(chan struct{}, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	w.begin(protocol.NewAnnotationsStore(protocol.Annotations{}), 0)
 	return w
 }
@@ -53,14 +52,10 @@ func TestWriterThatCannotBegin(t *testing.T) {
 	}
 	info.Latency = 1
 	w, err := newWriter(dir, source, info, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	w.begin(protocol.NewAnnotationsStore(protocol.Annotations{}), 0)
 	w.Audio(chunk(0))
-	if err := w.Close(nil); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, w.Close(nil))
 	if _, err := newWriter(dir, source, info, nil); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("%v, want %v", err, fs.ErrExist)
 	}
@@ -81,9 +76,7 @@ func TestWriter(t *testing.T) {
 	w.Event(1.1, e)
 	w.Event(1.9, end)
 	w.Turn(protocol.Turn{Speaker: "A", Start: 0.75, End: 1.25})
-	if err := w.Close([]protocol.Span{{Start: 0.1, End: 0.2}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, w.Close([]protocol.Span{{Start: 0.1, End: 0.2}}))
 	if s := w.Status(); s.Length != 2 || s.Bytes < 64000 || s.Bytes > 65000 || s.Failure != nil {
 		t.Errorf("%+v", s)
 	}
@@ -125,9 +118,7 @@ func TestSlowDisk(t *testing.T) {
 		t.Errorf("%d chunks were dropped, want %d", w.dropped.Load(), more)
 	}
 	close(free)
-	if err := w.Close(nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, w.Close(nil))
 	r, err := Read(t.Context(), w.dir)
 	if want := float64(audioQueue+1) / 10; err != nil || r.Length != want {
 		t.Errorf("%v s are recorded, want %v, %v", r.Length, want, err)
@@ -166,13 +157,9 @@ func TestBrokenDisk(t *testing.T) {
 // TestCreateRefuses keeps a folder that has a recording, or is none.
 func TestCreateRefuses(t *testing.T) {
 	w := create(t)
-	if err := w.Close(nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, w.Close(nil))
 	before, err := os.ReadFile(w.Path(SessionFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for dir, want := range map[string]string{w.dir: "holds a recording already", w.Path(SessionFile): "cannot record", w.Path(SessionFile) + "/x": "cannot record"} {
 		if _, err := newWriter(dir, capture.Info{}, Info{}, nil); err == nil || !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
 			t.Errorf("%s: %v", dir, err)
@@ -190,15 +177,11 @@ func TestWriteExport(t *testing.T) {
 	path := filepath.Join(dir, "turns.csv")
 	d := Content{Turns: []protocol.Turn{{Speaker: "A", Start: 0, End: 1}}}.Document(dir, "auto")
 	write := func(replace bool) error { return WriteExport(path, export.CSV, d, replace) }
-	if err := write(false); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, write(false))
 	if err := write(false); !errors.Is(err, os.ErrExist) || hint.Of(err) == "" {
 		t.Errorf("an existing file: %v", err)
 	}
-	if err := write(true); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, write(true))
 	if err := WriteExport(filepath.Join(dir, "none", "turns.csv"), export.CSV, d, true); err == nil {
 		t.Error("a folder that does not exist")
 	}
@@ -240,13 +223,9 @@ func TestMissingChunks(t *testing.T) {
 	w.Audio(loud)
 	loud.Seq = 50
 	w.Audio(loud)
-	if err := w.Close(nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, w.Close(nil))
 	source, err := capture.Open(t.Context(), capture.Spec{Input: w.Path(AudioFile)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var seen []int64
 	for c := range capture.NewChunkReader(t.Context(), source, capture.Fast).Chunks() {
 		if c.Level.RMS > 0.1 {

@@ -10,6 +10,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/localserver/engine/offline"
+	"hubbub/testkit"
 )
 
 func TestProgressText(t *testing.T) {
@@ -38,9 +39,7 @@ func TestProgressText(t *testing.T) {
 func TestProgressOfWords(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "a.wav")
-	if err := os.WriteFile(file, append(wavHeader(2*32000), make([]byte, 2*32000)...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(file, append(wavHeader(2*32000), make([]byte, 2*32000)...), 0o600))
 	var p Progress
 	if _, err := Transcribe(t.Context(), file, nil, nil, &p); err != nil || p.recognised != 2*time.Second {
 		t.Error(p.recognised, err)
@@ -51,9 +50,7 @@ func TestProgressOfWords(t *testing.T) {
 func TestProgressOfDamagedFiles(t *testing.T) {
 	t.Parallel()
 	truncated := filepath.Join(t.TempDir(), "a.wav")
-	if err := os.WriteFile(truncated, append(wavHeader(3600*32000), make([]byte, 2*32000)...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(truncated, append(wavHeader(3600*32000), make([]byte, 2*32000)...), 0o600))
 	p := &Progress{files: 3}
 	for _, file := range []string{truncated, filepath.Join(t.TempDir(), "missing.wav")} {
 		_, err := Run(t.Context(), file, capture.Mix, offline.Options{}, p)

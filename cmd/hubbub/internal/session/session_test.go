@@ -272,9 +272,7 @@ func TestFirstFailureEndsTheSession(t *testing.T) {
 	if err := Run(t.Context(), s, d); err != os.ErrClosed {
 		t.Error(err)
 	}
-	if err := writer.Close(nil); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, writer.Close(nil))
 	rec, err := recording.Read(t.Context(), dir)
 	if err != nil || !slices.Equal(rec.Turns(), oneTurn) || len(rec.Warnings) != 0 || rec.Info.Ended == nil {
 		t.Errorf("%v, %+v", err, rec)
@@ -390,9 +388,7 @@ func TestText(t *testing.T) {
 			protocoltest.CloseWith(conn, 1000, protocol.StatusDone)
 		}
 	}})
-	if err := Run(t.Context(), s, d); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, Run(t.Context(), s, d))
 	// The turn without an end lasts until the newest position.
 	if want := "SPEAKER x 1 1.000 1.000 <NA> <NA> A <NA> <NA>\n"; out.String() != want {
 		t.Errorf("standard output %q", out.String())

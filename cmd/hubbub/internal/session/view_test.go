@@ -74,9 +74,7 @@ func TestExport(t *testing.T) {
 		}
 		_ = os.RemoveAll(folder)
 	}
-	if err := writer.Close(nil); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, writer.Close(nil))
 }
 
 // TestReconnection displays a lost and resumed connection: the state, the

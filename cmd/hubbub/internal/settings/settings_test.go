@@ -4,15 +4,15 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 // TestEverySettingIsDocumented checks that docs/settings.md has a line for each.
 func TestEverySettingIsDocumented(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../../docs/settings.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, s := range settings {
 		if !strings.Contains(string(page), "| `"+s.name+"` | `--"+s.name+"` | `"+s.env()+"` |") {
 			t.Errorf("docs/settings.md has no line for the setting %s", s.name)

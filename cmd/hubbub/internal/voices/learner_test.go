@@ -12,6 +12,7 @@ import (
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // speech is the first six seconds of the demo, in which one person talks.
@@ -35,9 +36,7 @@ func madeOnce(samples []float32) (voiceprint.Voiceprint, error) {
 func names(t *testing.T, s Store) string {
 	t.Helper()
 	list, err := s.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var out []string
 	for _, v := range list {
 		out = append(out, v.Name)
@@ -195,9 +194,7 @@ func TestRename(t *testing.T) {
 	eva, _, _ := store.Get("Eva")
 	for i := range protocol.MaxVoiceprints - 2 {
 		eva.Name = fmt.Sprint("Person ", i)
-		if err := store.Put(eva); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, store.Put(eva))
 	}
 	if ok, err := store.Rename("Eva", "Anna"); !ok || err != nil || !strings.HasPrefix(names(t, store), "Anna Ben Person 0") {
 		t.Errorf("a full store: %v, %v, %s", ok, err, names(t, store))

@@ -17,20 +17,17 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // filled is a store with voices of some names.
 func filled(t *testing.T, list ...string) (Store, Voice) {
 	t.Helper()
 	v, err := madeOnce(speech(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	store := Store{filepath.Join(t.TempDir(), "voices")}
 	for _, name := range list {
-		if err := store.Put(New(name, v, "")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, store.Put(New(name, v, "")))
 	}
 	return store, New("", v, "")
 }
@@ -58,14 +55,10 @@ func TestFolderNames(t *testing.T) {
 	store, _ := filled(t)
 	store.Dir = filepath.Join(t.TempDir(), "a[1]*")
 	temporary := filepath.Join(store.Dir, atomicfile.TempPrefix+"left")
-	if err := errors.Join(os.MkdirAll(store.Dir, 0o700), os.WriteFile(temporary, []byte("voice"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, errors.Join(os.MkdirAll(store.Dir, 0o700), os.WriteFile(temporary, []byte("voice"), 0o600)))
 	_, v := filled(t)
 	v.Name = "Anna"
-	if err := store.Put(v); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, store.Put(v))
 	if got := names(t, store); got != "Anna" {
 		t.Errorf("stored are %q", got)
 	}
@@ -79,12 +72,8 @@ func TestFolderNames(t *testing.T) {
 func TestCopies(t *testing.T) {
 	store, _ := filled(t, "Anna")
 	raw, err := os.ReadFile(store.path("Anna"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(store.Dir, "copy.json"), raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, os.WriteFile(filepath.Join(store.Dir, "copy.json"), raw, 0o600))
 	if list, err := store.List(); err == nil || !strings.Contains(err.Error(), "copy.json") || hint.Of(err) == "" {
 		t.Errorf("%d voices, %v", len(list), err)
 	}
@@ -94,9 +83,7 @@ func TestCopies(t *testing.T) {
 func TestPutIsAllOrNone(t *testing.T) {
 	store, v := filled(t, "Anna")
 	before, err := os.ReadFile(store.path("Anna"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	anna, ben := v, v
 	anna.Name, anna.Recording, ben.Name = "Anna", "/elsewhere", "Ben"
 	written := []Voice{anna, ben}
@@ -123,20 +110,14 @@ func TestPutIsAllOrNone(t *testing.T) {
 func TestErasedVoicesLeaveNothing(t *testing.T) {
 	store, _ := filled(t, "Anna", "Ben")
 	raw, err := os.ReadFile(store.path("Anna"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	left := filepath.Join(store.Dir, atomicfile.TempPrefix+"erased-1")
-	if err := os.WriteFile(left, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(left, raw, 0o600))
 	if removed, err := store.Remove("Anna"); !removed || err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(store.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var files []string
 	for _, e := range entries {
 		files = append(files, e.Name())
@@ -150,14 +131,10 @@ func TestErasedVoicesLeaveNothing(t *testing.T) {
 func TestChangesWaitForEachOther(t *testing.T) {
 	store, v := filled(t, "Anna")
 	other := flock.New(filepath.Join(store.Dir, "lock"))
-	if err := other.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, other.Lock())
 	time.AfterFunc(100*time.Millisecond, func() { _ = other.Unlock() })
 	v.Name = "Ben"
-	if err := store.Put(v); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, store.Put(v))
 }
 
 // TestUnusableVoice: the hint says to delete a damaged voice, because none can be added while it is
@@ -172,9 +149,7 @@ func TestUnusableVoice(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(store.path("Anna"), bytes.Replace(raw, []byte(c.from), []byte(c.to), 1), 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if _, err := store.List(); err == nil || hint.Of(err) != c.hint {
 			t.Errorf("%s: %v; %s", c.to, err, hint.Of(err))
 		}
@@ -185,13 +160,9 @@ func TestUnusableVoice(t *testing.T) {
 func TestAlike(t *testing.T) {
 	store, _ := filled(t, "Anna")
 	other, err := voiceprint.Make(enginetest.Demo(t)[7*protocol.SampleRate : 13*protocol.SampleRate])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	ben := New("Ben", other, "")
-	if err := store.Put(ben); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, store.Put(ben))
 	if text, err := store.Alike(ben); text != "" || err != nil {
 		t.Errorf("another voice: %q, %v", text, err)
 	}
