@@ -24,6 +24,7 @@ import (
 
 	"hubbub/localserver/store"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 const staticKey = "key-for-tests"
@@ -31,9 +32,7 @@ const staticKey = "key-for-tests"
 func mustCreate(t testing.TB, dir, account, plan string, life time.Duration, now time.Time) string {
 	t.Helper()
 	key, err := Create(dir, Spec{account, plan, life}, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return key
 }
 
@@ -70,9 +69,7 @@ func TestSigningKeysComeAndGo(t *testing.T) {
 		t.Fatal("a new key is not accepted")
 	}
 	id, err := CreateSigningKey(dir, HS256, now.Add(time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	second := mustCreate(t, dir, "a", PlanPro, time.Hour, now)
 	for key, algorithm := range map[string]string{first: "EdDSA", second: "HS256"} {
 		head, _ := base64.RawURLEncoding.DecodeString(strings.Split(key, ".")[0])
@@ -96,25 +93,19 @@ func TestSigningKeysComeAndGo(t *testing.T) {
 	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the folder: mode %v, %v", info.Mode(), err)
 	}
-	if err := os.Remove(filepath.Join(folder, id+keySuffix)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.Remove(filepath.Join(folder, id+keySuffix)))
 	if accepts(k, second) || !accepts(k, first) {
 		t.Error("removing a signing key does not revoke its API keys, or revokes others")
 	}
 	// A file that is no key affects no other key.
-	if err := os.WriteFile(filepath.Join(folder, "zzz.pem"), []byte("junk"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(filepath.Join(folder, "zzz.pem"), []byte("junk"), 0o600))
 	if !accepts(k, first) || !accepts(k, mustCreate(t, dir, "b", PlanPro, time.Hour, now)) {
 		t.Error("an unreadable file in the folder affects other keys")
 	}
 	// An API key that was signed elsewhere.
 	public, private, _ := ed25519.GenerateKey(rand.Reader)
 	der, _ := x509.MarshalPKIXPublicKey(public)
-	if err := os.WriteFile(filepath.Join(folder, "elsewhere.pem"), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(filepath.Join(folder, "elsewhere.pem"), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o600))
 	foreign, _ := signingKey{"elsewhere", EdDSA, public, private}.issue(Spec{"c", PlanPro, time.Hour}, "issued-elsewhere", now)
 	if !accepts(k, foreign) {
 		t.Error("a key of a public key in the folder is not accepted")
@@ -146,9 +137,7 @@ func forgeries(t testing.TB, key signingKey, good string, now time.Time) map[str
 	parts := strings.Split(good, ".")
 	segment := func(v any) string {
 		raw, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return base64.RawURLEncoding.EncodeToString(raw)
 	}
 	body := map[string]any{"sub": "a", "plan": "pro", "exp": now.Add(time.Hour).Unix()}
@@ -156,9 +145,7 @@ func forgeries(t testing.TB, key signingKey, good string, now time.Time) map[str
 		t.Helper()
 		text := segment(head) + "." + segment(body)
 		raw, err := method.Sign(text, with)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return text + "." + base64.RawURLEncoding.EncodeToString(raw)
 	}
 	head := func(alg string, more ...any) map[string]any {
@@ -232,9 +219,7 @@ func TestForgedKeysAreRefused(t *testing.T) {
 	now := time.Now()
 	good := mustCreate(t, dir, "a", PlanPro, time.Hour, now)
 	keys, err := readSigningKeys(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if !accepts(k, good) {
 		t.Fatal("the valid key is not accepted")
 	}
@@ -323,16 +308,12 @@ func TestNodesExchangeSigningKeys(t *testing.T) {
 		join := func(dir string) *Keyring {
 			t.Helper()
 			k := ringOf(dir, time.Now)
-			if err := k.Join(ctx, s); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, k.Join(ctx, s))
 			return k
 		}
 		exchange := func(k *Keyring) {
 			t.Helper()
-			if err := k.Refresh(ctx); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, k.Refresh(ctx))
 		}
 		a, b, none := join(dirA), join(dirB), join("")
 		for name, k := range map[string]*Keyring{"the folder's node": a, "another folder's node": b, "a node without a folder": none} {
@@ -411,9 +392,7 @@ func TestKnownKeysDuringAnExchange(t *testing.T) {
 		s, dir := &sharedKeys{}, t.TempDir()
 		key := mustCreate(t, dir, "a", PlanPro, time.Hour, time.Now())
 		a, none := ringOf(dir, time.Now), ringOf("", time.Now)
-		if err := errors.Join(a.Join(t.Context(), s), none.Join(t.Context(), s)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, errors.Join(a.Join(t.Context(), s), none.Join(t.Context(), s)))
 		none.signed.others.store = &hungKeys{}
 		ctx, cancel := context.WithTimeout(t.Context(), refreshTimeout)
 		defer cancel()
@@ -434,9 +413,7 @@ func FuzzAPIKey(f *testing.F) {
 	now := time.Unix(1_900_000_000, 0)
 	good := mustCreate(f, dir, "a", PlanPro, time.Hour, now)
 	keys, err := readSigningKeys(dir)
-	if err != nil {
-		f.Fatal(err)
-	}
+	testkit.NoError(f, err)
 	f.Add(good)
 	for _, key := range forgeries(f, keys[0], good, now) {
 		f.Add(key)

@@ -8,15 +8,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"hubbub/testkit"
 )
 
 // recordOf returns the only record of an account.
 func recordOf(t *testing.T, dir, account string) Record {
 	t.Helper()
 	records, err := List(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, r := range records {
 		if r.Account == account {
 			return r
@@ -29,9 +29,7 @@ func recordOf(t *testing.T, dir, account string) Record {
 func refresh(t *testing.T, rings ...*Keyring) {
 	t.Helper()
 	for _, k := range rings {
-		if err := k.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, k.Refresh(t.Context()))
 	}
 }
 
@@ -84,12 +82,8 @@ func TestDamagedRecord(t *testing.T) {
 	file := filepath.Join(dir, recordFolder, recordName(recordOf(t, dir, "a").ID)+recordSuffix)
 	second := recordOf(t, dir, "b").ID
 	good, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte("junk"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, os.WriteFile(file, []byte("junk"), 0o600))
 	k := ringOf(dir, time.Now)
 	if accepts(k, key) || !accepts(k, other) {
 		t.Error("the key of a damaged record is accepted, or another one refused")
@@ -103,17 +97,13 @@ func TestDamagedRecord(t *testing.T) {
 	}
 	// It is reported until the file is repaired, which does not change its folder.
 	old := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, recordFolder), old, old); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.Chtimes(filepath.Join(dir, recordFolder), old, old))
 	for range 2 {
 		if err := k.Refresh(t.Context()); err == nil {
 			t.Error("a refresh does not report the damaged record")
 		}
 	}
-	if err := os.WriteFile(file, good, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(file, good, 0o600))
 	if err := k.Refresh(t.Context()); err != nil || !accepts(k, key) {
 		t.Errorf("the key of a repaired record is not accepted: %v", err)
 	}
@@ -140,9 +130,7 @@ func TestNodesExchangeRevocations(t *testing.T) {
 		join := func(dir string) *Keyring {
 			t.Helper()
 			k := ringOf(dir, time.Now)
-			if err := k.Join(t.Context(), s); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, k.Join(t.Context(), s))
 			return k
 		}
 		a, b, none := join(dirA), join(dirB), join("")

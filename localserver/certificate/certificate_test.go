@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 func verified(t *testing.T, c *Certificate, name string, at time.Time) error {
@@ -28,9 +29,7 @@ func TestCertificateCoversItsHosts(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	c, err := Create("", now, "box.example.org", "10.1.2.3", "0.0.0.0", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, name := range []string{"localhost", "127.0.0.1", "::1", "box.example.org", "10.1.2.3"} {
 		if err := verified(t, c, name, now); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -52,12 +51,8 @@ func TestCertificateIsStored(t *testing.T) {
 	get := func(at time.Time, hosts ...string) []byte {
 		t.Helper()
 		c, err := Create(dir, at, hosts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := verified(t, c, "localhost", at); err != nil {
-			t.Error(err)
-		}
+		testkit.NoError(t, err)
+		testkit.NoError(t, verified(t, c, "localhost", at))
 		return c.caPEM
 	}
 	first := get(now, "127.0.0.1")
@@ -75,9 +70,7 @@ func TestCertificateIsStored(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info.Mode(), err)
 	}
-	if err := os.WriteFile(file, []byte("half a"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(file, []byte("half a"), 0o600))
 	get(now) // a damaged file is replaced
 	if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 1 {
 		t.Errorf("left: %v", names)
@@ -89,19 +82,13 @@ func pairIn(t *testing.T, cert, key string) *x509.Certificate {
 	t.Helper()
 	names, addresses := Names([]string{"127.0.0.1"})
 	raw, err := create(names, addresses, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	first, rest := pem.Decode(raw)
 	for file, content := range map[string][]byte{cert: pem.EncodeToMemory(first), key: rest} {
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(file, content, 0o600))
 	}
 	c, err := x509.ParseCertificate(first.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return c
 }
 

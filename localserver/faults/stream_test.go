@@ -16,6 +16,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
+	"hubbub/testkit"
 )
 
 // plan is a plan of faults that are separated by spaces.
@@ -23,9 +24,7 @@ func plan(t *testing.T, specs string) (faults Plan) {
 	t.Helper()
 	for _, spec := range strings.Fields(specs) {
 		f, err := Parse(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		faults = append(faults, f)
 	}
 	return faults
@@ -50,9 +49,7 @@ func streamed(t *testing.T, specs string, serve func(*Conn)) (messages []message
 		serve(c)
 	}()
 	conn, err := protocoltest.Dial(near)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for {
 		kind, raw, err := conn.ReadMessage()
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"hubbub/localserver/engine/offline"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // A number of speakers that was not found is a warning, and silence another one.
@@ -26,14 +27,10 @@ func TestProgressOfADiarization(t *testing.T) {
 	put(t, s, "a", "audio", silence(3*16000))
 	submit(t, s, newJob("a", "audio"))
 	d, err := s.Next(t.Context(), store.RunQueue)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	r := runner(t, s, "me", 0, nil)
 	a, err := r.claim(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	a.ctx = context.Background()
 	var read int64
 	r.Busy = func() bool { read = a.thousandths.Load(); return false }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hubbub/localserver/store"
+	"hubbub/testkit"
 )
 
 // TestDecoderHangs: an ffmpeg that hangs, with a child that hangs too, is killed after
@@ -24,9 +25,7 @@ func TestDecoderHangs(t *testing.T) { // not parallel: it changes PATH
 	dir := t.TempDir()
 	// A decoder must not write files, so its process number is the name of a folder.
 	script := fmt.Sprintf("#!/bin/sh\nmkdir '%s/'$$\nsleep 10000\n", dir)
-	if err := os.WriteFile(filepath.Join(dir, "ffmpeg"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(filepath.Join(dir, "ffmpeg"), []byte(script), 0o700))
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	s := openStore(t)
 	put(t, s, "a", "strange", []byte("\x00\x00\x00\x18ftypM4A \x00\x00\x02\x00"))
@@ -37,14 +36,12 @@ func TestDecoderHangs(t *testing.T) { // not parallel: it changes PATH
 	r := start(t, Options{Store: s, Node: "n1", Workers: 2, decoderStall: stall, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 
 	group := 0 // of the decoder's processes
-	for deadline := time.Now().Add(patience); group == 0; time.Sleep(10 * time.Millisecond) {
+	testkit.Eventually(t, "a decoder", func() bool {
 		if list, _ := filepath.Glob(filepath.Join(dir, "[0-9]*")); len(list) == 1 {
 			group, _ = strconv.Atoi(filepath.Base(list[0]))
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("no decoder was started")
-		}
-	}
+		return group != 0
+	})
 	talk := submit(t, s, newJob("a", "talk"))
 	if j := over(t, s, "a", talk); j.Status != store.JobSucceeded {
 		t.Errorf("the job beside a decoder that hangs: %+v", j)
@@ -52,11 +49,7 @@ func TestDecoderHangs(t *testing.T) { // not parallel: it changes PATH
 	if j := over(t, s, "a", hanging); j.Status != store.JobFailed || !strings.Contains(j.Error, "ffmpeg delivered nothing for 5s") || j.Updated.Sub(j.Created) < stall {
 		t.Errorf("the job whose decoder hangs: %+v", j)
 	}
-	for deadline := time.Now().Add(patience); syscall.Kill(-group, 0) == nil; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("processes of the decoder are still running")
-		}
-	}
+	testkit.Eventually(t, "the end of the decoder", func() bool { return syscall.Kill(-group, 0) != nil })
 	r.Close()
 	begun, ended := bytes.Index(log.Bytes(), []byte(`"job begun","job":"`+talk)), bytes.Index(log.Bytes(), []byte(`"job ended","job":"`+hanging))
 	if begun < 0 || ended < begun {

@@ -20,6 +20,7 @@ import (
 	"hubbub/capture/audiofile"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,14 +31,8 @@ const patience = 4 * time.Minute
 func openStore(t *testing.T) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.NoError(t, err)
+	t.Cleanup(func() { testkit.NoError(t, s.Close()) })
 	return s
 }
 
@@ -79,9 +74,7 @@ func start(t *testing.T, o Options) *Runner {
 func put(t *testing.T, s Store, account, name string, content []byte) {
 	t.Helper()
 	w, err := s.CreateMedia(t.Context(), account, name, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer w.Abort()
 	if _, err := io.Copy(w, bytes.NewReader(content)); err != nil {
 		t.Fatal(err)
@@ -105,9 +98,7 @@ type queueing interface {
 
 func submit(t *testing.T, s queueing, j store.Job) string {
 	t.Helper()
-	if err := s.CreateJob(t.Context(), j); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.CreateJob(t.Context(), j))
 	return j.ID
 }
 
@@ -116,9 +107,7 @@ func over(t *testing.T, s Store, account, id string) store.Job {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		j, _, err := s.Job(t.Context(), account, id, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if j.Status.Over() {
 			return j
 		}
@@ -225,9 +214,7 @@ func TestFairness(t *testing.T) {
 	}
 	// Those that were passed over are not lost, nor does their order change.
 	all, err := s.ListJobs(t.Context(), "many", time.Now(), func(j store.Job) bool { return !j.Status.Over() })
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	log.ids = nil
 	again := runner(t, s, "n2", 1, &log)
 	for _, j := range all {
@@ -269,9 +256,7 @@ func TestClaims(t *testing.T) {
 		c.change(&j)
 		submit(t, s, j)
 		d, err := s.Next(t.Context(), store.RunQueue)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		a, err := r.claim(d)
 		if !errors.Is(err, c.want) || err != nil && c.want == nil {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -316,9 +301,7 @@ func r2(r *Runner, node string) *Runner {
 func cancelRecord(t *testing.T, s Store, id string) store.Job {
 	t.Helper()
 	j, revision, err := s.Job(t.Context(), "a", id, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	j.Status = store.JobCanceled
 	if _, err := s.UpdateJob(t.Context(), j, revision); err != nil {
 		t.Fatal(err)
@@ -364,11 +347,7 @@ func TestCanceledWhileItRuns(t *testing.T) {
 			r.Cancel(j, false)
 		}
 	}
-	for deadline := time.Now().Add(patience); r.Counters.Canceled.Load() == 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the worker goes on")
-		}
-	}
+	testkit.Eventually(t, "the end of the work", func() bool { return r.Counters.Canceled.Load() > 0 })
 	if j, _, err := s.Job(t.Context(), "a", id, time.Now()); err != nil || j.Status != store.JobCanceled || j.Output != "" {
 		t.Errorf("%+v %v", j, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hubbub/localserver/store"
+	"hubbub/testkit"
 )
 
 // pending is a store in which a record can be read some time after others of its key
@@ -38,9 +39,7 @@ func TestRecordThatCannotBeReadYet(t *testing.T) {
 	for _, j := range []store.Job{newJob("a", "x"), old} {
 		submit(t, s, j)
 		d, err := s.Next(t.Context(), store.RunQueue)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		s.reads = 2
 		if _, err := r.claim(d); errors.Is(err, errOver) != (j.Created == old.Created) || err == nil {
 			t.Errorf("%v", err)
@@ -70,9 +69,7 @@ func TestQueueThatDoesNotRespond(t *testing.T) {
 	const workers = 4
 	s, log := &silent{Store: openStore(t)}, &bytes.Buffer{}
 	r := runner(t, s, "me", workers, log)
-	for deadline := time.Now().Add(patience); s.calls.Load() <= workers && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
+	testkit.Eventually(t, "calls of the workers", func() bool { return s.calls.Load() > workers })
 	r.Close()
 	if got := strings.Count(log.String(), "no jobs can be taken"); got != 1 {
 		t.Errorf("logged %d times: %s", got, log)
@@ -103,13 +100,9 @@ func TestLostResponse(t *testing.T) {
 	for name, want := range map[string]store.JobStatus{"renewed": store.JobSucceeded, "canceled": store.JobCanceled} {
 		id := submit(t, s, newJob("a", "x"))
 		d, err := s.Next(t.Context(), store.RunQueue)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		a, err := r.claim(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		s.lose, a.job.Progress = true, 0.5
 		if err := a.write(t.Context()); err == nil {
 			t.Fatal("the response was not lost")

@@ -13,6 +13,7 @@ import (
 
 	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
+	"hubbub/testkit"
 )
 
 // unreadable is a store whose media cannot be read.
@@ -43,9 +44,7 @@ func TestWebhookWithoutStore(t *testing.T) {
 	}))
 	defer receiver.Close()
 	hosts, err := outbound.ParseHosts([]string{"127.0.0.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	s := &unreadable{Store: openStore(t)}
 	r := start(t, Options{Store: s, Node: "me", Hooks: outbound.Policy{Hosts: hosts}, Logger: slog.New(slog.DiscardHandler)})
 	for failure, want := range map[error]string{
@@ -78,13 +77,9 @@ func queuedHook(t *testing.T, s queueing, url string) (store.Job, *store.Deliver
 	j := newJob("a", "x")
 	j.Status, j.Output, j.Hook = store.JobSucceeded, j.ID+"/1", &store.JobHook{URL: url}
 	submit(t, s, j)
-	if err := s.QueueHook(t.Context(), j); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.QueueHook(t.Context(), j))
 	d, err := s.Next(t.Context(), store.HookQueue)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return j, d
 }
 
@@ -98,9 +93,7 @@ func TestWebhookFairness(t *testing.T) {
 	}))
 	t.Cleanup(receiver.Close)
 	hosts, err := outbound.ParseHosts([]string{"127.0.0.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	s := openStore(t)
 	for i := range 51 {
 		j := newJob("many", "x")
@@ -109,9 +102,7 @@ func TestWebhookFairness(t *testing.T) {
 		}
 		j.Status, j.Hook = store.JobFailed, &store.JobHook{URL: receiver.URL + "/" + j.Account}
 		submit(t, s, j)
-		if err := s.QueueHook(t.Context(), j); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.QueueHook(t.Context(), j))
 	}
 	start(t, Options{Store: s, Node: "me", Workers: 1, Hooks: outbound.Policy{Hosts: hosts}, Logger: slog.New(slog.DiscardHandler)})
 	for before := 0; ; before++ {
@@ -149,8 +140,6 @@ func TestWebhookOfAServerThatStops(t *testing.T) {
 		if err != nil || lines.Len() > 0 {
 			t.Fatalf("%v, %s", err, &lines)
 		}
-		if err := again.Done(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, again.Done(t.Context()))
 	}
 }

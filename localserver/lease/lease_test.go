@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"hubbub/testkit"
 )
 
 // fakeLeases are leases in memory that can be unavailable.
@@ -119,9 +121,7 @@ func TestLeaseMonitor(t *testing.T) {
 			t.Error("an unknown node is not dead after 12 s")
 		}
 		m["c"], stop["c"] = New("c", f, slog.New(slog.DiscardHandler)), func() {}
-		if err := m["c"].Check(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, m["c"].Check(t.Context()))
 		time.Sleep(2 * Interval)
 		if m["a"].Dead("c") || m["b"].Dead("c") {
 			t.Error("c is dead although it is back")

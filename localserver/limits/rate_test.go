@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hubbub/localserver/store"
+	"hubbub/testkit"
 )
 
 // never is a store that responds.
@@ -22,9 +23,7 @@ func never() bool { return false }
 func TestRateLimitOverNodes(t *testing.T) {
 	t.Parallel()
 	shared, err := store.Open(context.Background(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer shared.Close()
 	var passed, refused atomic.Int64
 	var all sync.WaitGroup
@@ -103,9 +102,7 @@ func TestRateLimitWithoutASharedStore(t *testing.T) {
 func TestRateLimitWhenTheClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	shared, err := store.Open(context.Background(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer shared.Close()
 	for name, counters := range map[string]Counters{"shared": shared, "by itself": nil} {
 		now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -145,9 +142,7 @@ func (s *gatedCounters) Take(ctx context.Context, key string, now time.Time, n, 
 func TestRequestsAreCountedTogether(t *testing.T) {
 	t.Parallel()
 	own, err := store.Open(context.Background(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer own.Close()
 	s := &gatedCounters{Counters: own, gate: make(chan struct{})}
 	l := NewRate(s, never, time.Now, slog.New(slog.DiscardHandler))
@@ -162,9 +157,7 @@ func TestRequestsAreCountedTogether(t *testing.T) {
 		defer win.queue.Unlock()
 		return len(win.queue.waiting)
 	}
-	for deadline := time.Now().Add(10 * time.Second); waiting() < 45 && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
+	testkit.Eventually(t, "callers that wait", func() bool { return waiting() >= 45 })
 	close(s.gate)
 	all.Wait()
 	close(got)

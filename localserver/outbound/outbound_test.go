@@ -13,14 +13,14 @@ import (
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"hubbub/testkit"
 )
 
 func hosts(t *testing.T, list ...string) Hosts {
 	t.Helper()
 	h, err := ParseHosts(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return h
 }
 
@@ -63,9 +63,7 @@ func TestPolicyAllowsOnlyItsHosts(t *testing.T) {
 		{"https://u:p@a.example/x", false, false},
 	} {
 		u, err := url.Parse(c.address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if err := fetch.Check(u); (err == nil) != c.fetch {
 			t.Errorf("fetch %s: %v", c.address, err)
 		}
@@ -109,9 +107,7 @@ func TestRedirectsAreChecked(t *testing.T) {
 	defer outer.Close()
 	p := Policy{Hosts: hosts(t, "127.0.0.1")}
 	res, err := p.Get(t.Context(), outer.URL+"/again")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if body, _ := io.ReadAll(res.Body); string(body) != "audio" {
 		t.Errorf("%q", body)
 	}
@@ -151,9 +147,7 @@ func TestChangingAnswers(t *testing.T) {
 func nameServer(t *testing.T, ip [4]byte) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	done := make(chan struct{})
 	t.Cleanup(func() { _ = conn.Close(); <-done })
 	go func() {

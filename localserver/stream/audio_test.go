@@ -11,6 +11,7 @@ import (
 	"hubbub/capture/audiofile"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // blocked is a store that begins to write when gate is closed.
@@ -28,9 +29,7 @@ func (b blocked) CreateMedia(ctx context.Context, account, name string, now func
 // that is not, or is too long, is not.
 func TestRecording(t *testing.T) {
 	s, err := store.Open(context.Background(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer func() { _ = s.Close() }()
 	to := AudioTarget{Media: s, Account: "a", Name: "x", MaxBytes: 1 << 20}
 	samples := make([]float32, protocol.ChunkSamples)
@@ -71,9 +70,7 @@ func TestRecording(t *testing.T) {
 	absent("a store that was too slow")
 	record(to, 4, true)
 	object, err := s.OpenMedia(t.Context(), "a", "x", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	wav, err := io.ReadAll(object)
 	if err != nil || len(wav) != audiofile.WAVHeaderBytes+4*2*protocol.ChunkSamples {
 		t.Fatalf("%d bytes, %v", len(wav), err)

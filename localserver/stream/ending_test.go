@@ -13,6 +13,7 @@ import (
 
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream/streamtest"
+	"hubbub/testkit"
 )
 
 // ended closes a stream that has two events and expects a close code, and an
@@ -96,9 +97,7 @@ func TestEndInAnOutboxWithoutDisk(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		var lost atomic.Int64
 		folder := filepath.Join(t.TempDir(), "file", "outbox")
-		if err := os.WriteFile(filepath.Dir(folder), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(filepath.Dir(folder), nil, 0o600))
 		s.outbox.Close(t.Context())
 		s.outbox = OpenOutbox(s.memory, folder, true, &lost, discard)
 		s.setFail("append", "finish")
@@ -142,12 +141,8 @@ func TestStreamOfANodeConsideredDead(t *testing.T) {
 		c.chunks(4)
 		synctest.Wait()
 		// Another node completes the events and the record.
-		if err := s.Append(t.Context(), testID, len(s.stored(testID)), [][]byte{[]byte(`"of another node"`)}); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Finish(t.Context(), testID, store.Failed, time.Now(), "dead"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Append(t.Context(), testID, len(s.stored(testID)), [][]byte{[]byte(`"of another node"`)}))
+		testkit.NoError(t, s.Finish(t.Context(), testID, store.Failed, time.Now(), "dead"))
 		c.chunks(4)
 		c.endOfStream()
 		if code, _ := c.end(); code != websocket.CloseInternalServerErr {
@@ -168,9 +163,7 @@ func TestSilentStreamOfANodeConsideredDead(t *testing.T) {
 		c := s.open(&streamtest.Diarizer{})
 		c.chunks(2)
 		synctest.Wait()
-		if err := s.Finish(t.Context(), testID, store.Failed, time.Now(), "dead"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Finish(t.Context(), testID, store.Failed, time.Now(), "dead"))
 		c.endOfStream()
 		if code, _ := c.end(); code != websocket.CloseInternalServerErr {
 			t.Errorf("code %d", code)

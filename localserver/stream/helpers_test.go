@@ -18,6 +18,7 @@ import (
 	"hubbub/localserver/store"
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
+	"hubbub/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -261,9 +262,7 @@ func (s *server) dial(handle func(*websocket.Conn)) *websocket.Conn {
 	near, far := net.Pipe()
 	s.accept(far, handle)
 	conn, err := protocoltest.Dial(near)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.NoError(s.t, err)
 	return conn
 }
 
@@ -387,17 +386,13 @@ var quiet = make([]byte, protocol.ChunkBytes)
 func (c *client) chunks(n int) {
 	c.t.Helper()
 	for range n {
-		if err := c.WriteMessage(websocket.BinaryMessage, quiet); err != nil {
-			c.t.Fatal(err)
-		}
+		testkit.NoError(c.t, c.WriteMessage(websocket.BinaryMessage, quiet))
 	}
 }
 
 func (c *client) text(m string) {
 	c.t.Helper()
-	if err := c.WriteMessage(websocket.TextMessage, []byte(m)); err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.NoError(c.t, c.WriteMessage(websocket.TextMessage, []byte(m)))
 }
 
 func (c *client) endOfStream() { c.t.Helper(); c.text(protocol.EndOfStreamMessage) }

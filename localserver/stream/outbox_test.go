@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"hubbub/localserver/store"
+	"hubbub/testkit"
 )
 
 // idOf is the id of a stream that a test names.
@@ -61,9 +62,7 @@ func TestOutboxDelivers(t *testing.T) {
 					for _, e := range numbers(0, n) {
 						batch = append(batch, []byte(e))
 					}
-					if err := m.Append(t.Context(), idOf(name), 0, batch); err != nil {
-						t.Fatal(err)
-					}
+					testkit.NoError(t, m.Append(t.Context(), idOf(name), 0, batch))
 				}
 				m.setFail("")
 				o := OpenOutbox(m, dir, true, &lost, discard)
@@ -196,9 +195,7 @@ func TestOutboxWithDamagedFiles(t *testing.T) {
 			idOf("open") + ".json": `{"stream":"` + idOf("open") + `","status":"running"}`,
 			"no id.json":           `{"stream":"no id","status":"done"}`,
 			good + ".json":         `{"stream":"` + good + `","events":["0"],"status":"done","at":"2026-01-01T00:00:00Z"}`} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		}
 		var lost atomic.Int64
 		loaded := newOutbox(m, dir, true, &lost, discard)

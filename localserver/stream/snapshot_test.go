@@ -15,6 +15,7 @@ import (
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // recalling is a Diarizer with snapshots: a text.
@@ -57,9 +58,7 @@ func (s *server) snapshotOf(t *testing.T, d Diarizer, chunks int) []byte {
 	c.end()
 	s.running.Wait()
 	snapshot, err := s.Snapshot(t.Context(), testID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return snapshot
 }
 

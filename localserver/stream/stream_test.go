@@ -19,6 +19,7 @@ import (
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // bubble runs a test with a server on a fake clock. Every goroutine has to end
@@ -78,9 +79,7 @@ func TestInvalidFramesAreRejected(t *testing.T) {
 		nan := make([]byte, protocol.ChunkBytes)
 		binary.LittleEndian.PutUint32(nan, math.Float32bits(float32(math.NaN())))
 		for _, body := range [][]byte{nil, {1}, quiet[1:], append(quiet, 0), append(quiet, quiet...), make([]byte, 20<<20), nan} {
-			if err := c.WriteMessage(websocket.BinaryMessage, body); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, c.WriteMessage(websocket.BinaryMessage, body))
 		}
 		synctest.Wait()
 		const size = "Invalid chunk size "
@@ -276,9 +275,7 @@ func TestStatusByHowTheClientEnds(t *testing.T) {
 
 func (c *client) sendClose(code int) {
 	c.t.Helper()
-	if err := c.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(time.Second)); err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.NoError(c.t, c.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(time.Second)))
 }
 
 // A server that stops finishes its streams. One whose client has ended it is

@@ -15,6 +15,7 @@ import (
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
+	"hubbub/testkit"
 )
 
 // lastState is the newest state that a watcher got.
@@ -170,9 +171,7 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 		for i := range many {
 			batch = append(batch, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, float64(i), fmt.Sprint("S", i)).Raw)
 		}
-		if err := s.Append(t.Context(), testID, 0, batch); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Append(t.Context(), testID, 0, batch))
 		slow := s.dial(s.watcher(0))
 		quick := s.watch(0)
 		synctest.Wait()
