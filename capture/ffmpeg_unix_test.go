@@ -14,6 +14,7 @@ import (
 
 	"hubbub/capture/capturetest"
 	"hubbub/capture/program"
+	"hubbub/testkit"
 )
 
 // TestOpenRecording decodes other formats with ffmpeg, and gives it nothing that
@@ -58,9 +59,7 @@ func TestOpenRecording(t *testing.T) {
 		"cut.wav":     "RIFF\xa4\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x80\x3e\x00\x00\x00\x7d\x00\x00\x02\x00\x10\x00data\x80\x00\x00\x00",
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		if source, err := OpenRecording(t.Context(), path, Mix, DecoderStall); err == nil {
 			t.Errorf("%s was opened: %+v", name, source.Info())
 		}
@@ -76,17 +75,11 @@ func TestDamagedRecording(t *testing.T) {
 		t.Fatalf("%s", out)
 	}
 	st, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, size := range []int64{st.Size(), st.Size() / 2} {
-		if err := os.Truncate(path, size); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.Truncate(path, size))
 		source, err := OpenRecording(t.Context(), path, Mix, DecoderStall)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if _, err := rest(t.Context(), source); err != nil {
 			t.Error(err)
 		}
@@ -116,20 +109,14 @@ func TestVideoWithoutSound(t *testing.T) {
 func TestDecoderLimits(t *testing.T) {
 	t.Parallel()
 	script := filepath.Join(t.TempDir(), "ffmpeg")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nulimit -v\nexec sleep 1000\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Program(t, script, "#!/bin/sh\nulimit -v\nexec sleep 1000\n")
 	d, err := startDecoder(script, "x", time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	out, err := io.ReadAll(d)
 	if string(out) != "2097152\n" || err == nil || !strings.Contains(err.Error(), "delivered nothing") {
 		t.Errorf("%q %v", out, err)
 	}
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, d.Close())
 }
 
 // TestDecoderLog: what ffmpeg says of the length and of errors, in any pieces.

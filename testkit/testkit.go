@@ -5,7 +5,9 @@ package testkit
 import (
 	"bytes"
 	"log/slog"
+	"os"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -38,6 +40,15 @@ func Eventually(t T, what string, is func() bool) {
 		}
 		time.Sleep(min(time.Millisecond+waited/10, 20*time.Millisecond))
 	}
+}
+
+// Program writes a program. Meanwhile no process is started: it would have the file open
+// for writing until it runs its own program, and Linux does not run such a file.
+func Program(t T, path, text string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	NoError(t, os.WriteFile(path, []byte(text), 0o700))
 }
 
 // Buffer is a bytes.Buffer for several goroutines.

@@ -4,13 +4,15 @@ package capturetest
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"hubbub/testkit"
 )
 
 // Programs puts shell scripts in the place of all programs that PATH has.
@@ -19,10 +21,7 @@ func Programs(t *testing.T, scripts map[string]string) (dir string) {
 	path := os.Getenv("PATH")
 	dir = t.TempDir()
 	for name, script := range scripts {
-		text := "#!/bin/sh\nPATH=" + path + "\n" + script + "\n"
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Program(t, filepath.Join(dir, name), "#!/bin/sh\nPATH="+path+"\n"+script+"\n")
 	}
 	t.Setenv("PATH", dir)
 	return dir
@@ -45,16 +44,8 @@ func NoGroup(t *testing.T, file string) {
 	if errors.Is(err, os.ErrNotExist) {
 		return // killed before it began
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(raw)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(30 * time.Second); syscall.Kill(-pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the processes of group %d are still there", pid)
-		}
-	}
+	testkit.NoError(t, err)
+	testkit.Eventually(t, fmt.Sprintf("the end of the processes of group %d", pid), func() bool { return syscall.Kill(-pid, 0) != nil })
 }

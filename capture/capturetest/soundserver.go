@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"hubbub/testkit"
 )
 
 // Need skips the test if a program is missing, or fails it if
@@ -103,15 +105,11 @@ func SoundServer(t *testing.T) *Server {
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hubbub") // short, because it contains a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 	}
 	return dir
 }
@@ -121,9 +119,7 @@ func (s *Server) start(t *testing.T, kill func(), ready func() bool) {
 	t.Helper()
 	var output bytes.Buffer
 	s.Stdout, s.Stderr = &output, &output
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.Start())
 	s.stop = sync.OnceFunc(func() {
 		kill()
 		_ = s.Wait()

@@ -25,7 +25,7 @@ func TestDecoderHangs(t *testing.T) { // not parallel: it changes PATH
 	dir := t.TempDir()
 	// A decoder must not write files, so its process number is the name of a folder.
 	script := fmt.Sprintf("#!/bin/sh\nmkdir '%s/'$$\nsleep 10000\n", dir)
-	testkit.NoError(t, os.WriteFile(filepath.Join(dir, "ffmpeg"), []byte(script), 0o700))
+	testkit.Program(t, filepath.Join(dir, "ffmpeg"), script)
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	s := openStore(t)
 	put(t, s, "a", "strange", []byte("\x00\x00\x00\x18ftypM4A \x00\x00\x02\x00"))
