@@ -10,6 +10,7 @@ import (
 	"hubbub/capture/capturetest"
 	"hubbub/capture/device"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // stereoWAV has a tone of 500 Hz on its first channel and of 1500 Hz on its second.
@@ -50,16 +51,12 @@ func TestChannels(t *testing.T) {
 			d.demand <- struct{}{}
 		}
 		src, err := openMicWith(context.Background(), "", micConfig{Mic, func(context.Context, string, bool) (device.Stream, error) { return d, nil }, selected, stallAfter, elapsed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return src
 	}
 	file := func(selected Channels) Source {
 		src, err := Open(t.Context(), Spec{Input: path, Channels: selected})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return src
 	}
 	const both, low, high = 3, 1, 2

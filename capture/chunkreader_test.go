@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hubbub/protocol/recovered"
+	"hubbub/testkit"
 )
 
 // fakeSource delivers samples in blocks of any size, then an error.
@@ -89,9 +90,7 @@ func TestChunksAreTheSource(t *testing.T) {
 			got = append(got, c.Samples[:c.Valid]...)
 			seq++
 		}
-		if err := s.Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.Err())
 		if !slices.Equal(got, x) {
 			t.Fatal("the chunks are not the source")
 		}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 type demoTurn struct {
@@ -16,9 +18,7 @@ type demoTurn struct {
 func demoTurns(t testing.TB) []demoTurn {
 	t.Helper()
 	b, err := os.ReadFile("demo/demo.rttm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var turns []demoTurn
 	for line := range strings.Lines(string(b)) {
 		f := strings.Fields(line)

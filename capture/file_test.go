@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hubbub/capture/capturetest"
+	"hubbub/testkit"
 )
 
 // TestNoAudio: the error for an input without audio names the cause and has a
@@ -59,9 +60,7 @@ func TestBaseName(t *testing.T) {
 // correct: there is speech in the turns and none outside.
 func TestDemo(t *testing.T) {
 	src, err := Open(context.Background(), Spec{Input: "demo"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer src.Close()
 	i := src.Info()
 	if i.Kind != Demo || i.Base != "live" || i.Notice != "" || i.Duration < 70*time.Second || i.Duration > 80*time.Second {
@@ -114,9 +113,7 @@ func TestDemo(t *testing.T) {
 func TestMemoryDoesNotGrow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "long.wav")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	head := stereoWAV(22050, 0)
 	_, _ = f.Write(head)
 	if err := f.Truncate(int64(len(head)) + 120*22050*4); err != nil { // a sparse file: silence
@@ -124,9 +121,7 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 	}
 	_ = f.Close()
 	src, err := openPath(t, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	buf := make([]float32, ChunkSamples)
 	total := 0
 	read := func(n int) {
@@ -136,9 +131,7 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 			if errors.Is(err, io.EOF) {
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 		}
 	}
 	var before, after runtime.MemStats
@@ -156,9 +149,7 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 
 func TestCancelledReadEnds(t *testing.T) {
 	src, err := openPath(t, "demo/demo.flac")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := src.Read(ctx, make([]float32, 10)); !errors.Is(err, context.Canceled) {

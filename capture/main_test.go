@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"hubbub/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -29,9 +31,7 @@ var children = map[string]func(){}
 func readAll(t testing.TB, src Source, block int) []float32 {
 	t.Helper()
 	all, err := drain(src, block)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return all
 }
 
@@ -63,8 +63,6 @@ func openPath(t testing.TB, path string) (Source, error) {
 func write(t testing.TB, name string, b []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(path, b, 0o666))
 	return path
 }

@@ -13,6 +13,7 @@ import (
 	"hubbub/capture/capturetest"
 	"hubbub/capture/device"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // fakeDevice is a native stream for tests.
@@ -70,9 +71,7 @@ func (d *fakeDevice) Read() ([]float32, bool, error) {
 func openFake(t testing.TB, d *fakeDevice, stall time.Duration) Source {
 	t.Helper()
 	src, err := openMicWith(context.Background(), "", micConfig{Mic, func(context.Context, string, bool) (device.Stream, error) { return d, nil }, Mix, stall, elapsed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	src.(*microphone).timeout = max(stall, 10*time.Second) // for a busy machine
 	return src
 }
@@ -91,9 +90,7 @@ func TestMicIsConverted(t *testing.T) {
 		d.demand <- struct{}{}
 		d.demand <- struct{}{}
 		n, err := src.Read(context.Background(), buf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		x = append(x, buf[:n]...)
 	}
 	at, rest := capturetest.Power(x[1000:14000], SampleRate, 1000)
@@ -174,9 +171,7 @@ func TestMicOfAProgramThatWasStopped(t *testing.T) {
 		src, err := openMicWith(t.Context(), "", micConfig{kind: Mic, stall: stallAfter,
 			open: func(context.Context, string, bool) (device.Stream, error) { return d, nil },
 			now:  func() time.Duration { return time.Hour + time.Duration(stopped.Load()) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		d.demand <- struct{}{}
 		if _, err := src.Read(t.Context(), make([]float32, ChunkSamples)); err != nil {
 			t.Fatal(err)
@@ -227,13 +222,7 @@ func TestMicThatDoesNotOpen(t *testing.T) {
 		t.Fatal("it opens")
 	}
 	close(hang) // now it opens, after the caller has given up
-	deadline := time.Now().Add(20 * time.Second)
-	for d.closed.Load() == 0 {
-		if time.Now().After(deadline) {
-			t.Fatal("a device that opened too late stays open")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	testkit.Eventually(t, "the close of a device that opened too late", func() bool { return d.closed.Load() > 0 })
 	_, err = openMicWith(context.Background(), "", micConfig{Mic, func(context.Context, string, bool) (device.Stream, error) { panic("library") }, Mix, time.Second, elapsed})
 	if err == nil || !strings.Contains(err.Error(), "library") {
 		t.Error(err)
@@ -245,9 +234,7 @@ func TestDemoWithoutMicrophone(t *testing.T) {
 		return nil, fail("", "%w on this machine", device.ErrNone)
 	}
 	src, err := openDefault(context.Background(), Mix, none)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer src.Close()
 	if i := src.Info(); i.Kind != Demo || !strings.Contains(i.Notice, "no capture device") {
 		t.Errorf("%+v", i)

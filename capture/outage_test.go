@@ -12,6 +12,7 @@ import (
 	"hubbub/capture/capturetest"
 	"hubbub/capture/device"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // namedDevice is what the next opening of a fake microphone finds.
@@ -46,9 +47,7 @@ func startOutage(t *testing.T, find func(want string) (device.Stream, error)) *o
 		stall: stallAfter,
 		now:   func() time.Duration { return time.Hour + time.Since(begun) + time.Duration(x.asleep.Load()) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	ctx, end := context.WithCancel(t.Context())
 	x.end, x.ChunkReader = end, NewChunkReader(ctx, src, Realtime)
 	go func() {
@@ -267,9 +266,7 @@ func TestOutageOfSpeakers(t *testing.T) {
 	m := openFake(t, speaking(0, 0), time.Minute).(*microphone)
 	m.kind = Speakers
 	next, err := m.reopen(t.Context(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer next.Close()
 	if kind := next.Info().Kind; kind != Speakers {
 		t.Errorf("the kind is %s, want %s", kind, Speakers)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"hubbub/capture/device"
+	"hubbub/testkit"
 )
 
 // simulated is a device with a clock of its own that plays a signal of real time.
@@ -130,9 +131,7 @@ func TestPairSilencesEcho(t *testing.T) {
 	heard, all := 0, 0
 	for seq := range 100 {
 		x, _, err := (&ChunkReader{ctx: t.Context(), src: p}).readChunk()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		for i := 0; i < len(x) && seq >= 50; i += 2 {
 			all++
 			if x[i] != 0 {
@@ -157,9 +156,7 @@ func TestPairSilence(t *testing.T) {
 				}
 				m, err := openMicWith(t.Context(), name, micConfig{kind: kind, stall: stallAfter, now: elapsed,
 					open: func(context.Context, string, bool) (device.Stream, error) { return namedDevice{name, d}, nil }})
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, err)
 				return m.(timedSource)
 			}
 			r := NewChunkReader(t.Context(), newPair(open("desk", Mic, muted), open("output", Speakers, !muted)), Realtime)
@@ -205,9 +202,7 @@ func TestPairReturns(t *testing.T) {
 						}
 						return nil, errors.New("no such device")
 					}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, err)
 				return m.(timedSource)
 			}
 			p := newPair(open("headset", func(want string) *fakeDevice {
@@ -267,9 +262,7 @@ func TestPairLosesTheStandIn(t *testing.T) {
 	if ctx.Err() == nil {
 		t.Error("the lost device gives way while it is reopened")
 	}
-	if err := m.close(); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, m.close())
 }
 
 // TestPairFailsWithinABlock: when a device fails, what was read of both comes with the
@@ -319,9 +312,7 @@ func TestPairSleeps(t *testing.T) {
 					open: func(context.Context, string, bool) (device.Stream, error) {
 						return namedDevice{name, speaking(0, 0)}, nil
 					}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, err)
 				return m.(timedSource)
 			}
 			second := open("output")
@@ -369,9 +360,7 @@ func TestPairOutages(t *testing.T) {
 					}
 					return namedDevice{name, speaking(0, 0)}, nil
 				}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			return m.(timedSource)
 		}
 		p := newPair(open("desk", []float64{3, 15}, []float64{8, 24}), open("output", []float64{12}, []float64{20}))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hubbub/capture/capturetest"
+	"hubbub/testkit"
 )
 
 // TestNamedPipe: a path that is not a regular file is read as a stream, and
@@ -42,9 +43,7 @@ func TestNamedPipe(t *testing.T) {
 		_ = w.Close()
 	}()
 	src, err := openPath(t, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if i := src.Info(); i.Kind != File || i.Base != "fifo" {
 		t.Errorf("%+v", i)
 	}

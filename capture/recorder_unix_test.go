@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hubbub/capture/capturetest"
+	"hubbub/testkit"
 )
 
 // TestRecorderOutage: a recorder that ends is started again until it
@@ -25,9 +26,7 @@ printf '\000\100%.0s' $(seq 4800)
 echo 'Connection terminated' >&2
 exit 1`})
 	src, err := Open(t.Context(), Spec{Input: "parec"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	ctx, end := context.WithTimeout(t.Context(), 60*time.Second)
 	defer end()
 	s := NewChunkReader(ctx, src, Realtime)
@@ -60,9 +59,7 @@ func TestDefaultOutput(t *testing.T) {
 	pactl("load-module", "module-null-sink", "sink_name=headphones", "sink_properties=device.description=Headphones")
 	pactl("set-default-sink", "mic")
 	src, err := Open(t.Context(), Spec{Input: "speakers"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	pactl("set-default-sink", "headphones")
 	ctx, end := context.WithTimeout(t.Context(), 60*time.Second)
 	defer end()

@@ -15,6 +15,7 @@ import (
 
 	"hubbub/capture/capturetest"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 func rawFloats(x []float32) []byte {
@@ -59,9 +60,7 @@ func TestSamplesThatAreNoNumbers(t *testing.T) {
 	x := capturetest.Tone(SampleRate, 440, 1600)
 	x[100], x[101], x[102] = float32(math.NaN()), float32(math.Inf(1)), 1e30
 	src, err := openReader(t, bytes.NewReader(rawFloats(x)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	got := readAll(t, src, 160)
 	x[100], x[101], x[102] = 0, 0, 0
 	capturetest.Same(t, "cleaned", got, x, 0)
@@ -84,9 +83,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 func TestRawInputThatEndsWithinASample(t *testing.T) {
 	want := capturetest.Tone(SampleRate, 440, 500)
 	src, err := openReader(t, bytes.NewReader(rawFloats(want)[:1999]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	capturetest.Same(t, "cut", readAll(t, src, 333), want[:499], 0)
 	if n := src.Notices(); len(n) != 1 || !strings.Contains(n[0], "3 extra bytes") {
 		t.Errorf("notices %q", n)
@@ -117,9 +114,7 @@ func TestInputThatIsNoAudio(t *testing.T) {
 // TestFLACFromAPipe: the format of a pipe is detected from the content.
 func TestFLACFromAPipe(t *testing.T) {
 	src, err := openReader(t, iotest.HalfReader(bytes.NewReader(demoFLAC)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if n := len(readAll(t, src, 1600)); n != 1260640 {
 		t.Errorf("%d samples of the demo", n)
 	}
@@ -139,18 +134,14 @@ func TestPausedPipe(t *testing.T) {
 		_ = w.Close()
 	}()
 	src, err := openReader(t, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	capturetest.Same(t, "paused", readAll(t, src, 1600), x, 0)
 }
 
 // TestIdlePipeIsCancelled: opening and reading an idle pipe end with the context.
 func TestIdlePipeIsCancelled(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer w.Close()
 	defer r.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -161,18 +152,14 @@ func TestIdlePipeIsCancelled(t *testing.T) {
 	}
 
 	r2, w2, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer w2.Close()
 	defer r2.Close()
 	if _, err := w2.Write(rawFloats(capturetest.Tone(SampleRate, 440, 1700))); err != nil {
 		t.Fatal(err)
 	}
 	src, err := Open(context.Background(), Spec{Input: "-", Stdin: r2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	ctx2, cancel2 := context.WithCancel(context.Background())
 	defer cancel2()
 	s := NewChunkReader(ctx2, src, Fast)
@@ -206,9 +193,7 @@ func TestAReaderThatFails(t *testing.T) {
 	}
 	x := capturetest.Tone(SampleRate, 440, 500)
 	src, err := openReader(t, io.MultiReader(bytes.NewReader(rawFloats(x)), failing{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	got, err := drain(src, 100)
 	capturetest.Same(t, "before the failure", got, x, 0)
 	if err == nil || !strings.Contains(err.Error(), "input/output") || hint.Of(err) == "" {

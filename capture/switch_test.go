@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hubbub/capture/device"
+	"hubbub/testkit"
 )
 
 // opener replaces what Switch opens: microphones by their input.
@@ -48,9 +49,7 @@ func TestSwitch(t *testing.T) {
 			t.Errorf("%q is used, the first device was closed %d times", st.Device, desk.closed.Load())
 		}
 		before := x.Stats().Position
-		if err := x.Switch(t.Context(), "mic:headset"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, x.Switch(t.Context(), "mic:headset"))
 		wait(time.Second)
 		if st := x.Stats(); st.Device != "mic:headset" || len(st.Gaps) != 0 || desk.closed.Load() != 1 {
 			t.Errorf("%q is used, gaps %v, the first device was closed %d times", st.Device, st.Gaps, desk.closed.Load())
@@ -83,9 +82,7 @@ func TestSwitchInAnOutage(t *testing.T) {
 		if x.Stats().Outage == nil {
 			t.Fatal("there is no outage")
 		}
-		if err := x.Switch(t.Context(), "mic:headset"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, x.Switch(t.Context(), "mic:headset"))
 		wait(4 * time.Second)
 		st := x.Stats()
 		if st.Outage != nil || len(st.Gaps) != 1 || st.Gaps[0].Start > 3.2 || st.Gaps[0].End < 7.8 || st.Gaps[0].End > 8.5 {
@@ -116,9 +113,7 @@ func TestSwitchFromAStalledDevice(t *testing.T) {
 		}
 	}()
 	<-reopening
-	if err := r.Switch(t.Context(), "mic:other"); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, r.Switch(t.Context(), "mic:other"))
 	close(stalled.release)
 	end()
 	<-done
@@ -146,9 +141,7 @@ func TestSwitchFromAStandIn(t *testing.T) {
 		if st := x.Stats(); st.StandsIn != "headset" {
 			t.Fatalf("%+v", st)
 		}
-		if err := x.Switch(t.Context(), "mic:other"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, x.Switch(t.Context(), "mic:other"))
 		wait(20 * time.Second)
 		if st := x.Stats(); st.Device != "mic:other" || st.StandsIn != "" || opened != 0 {
 			t.Errorf("%+v, the headset was opened %d times", st, opened)

@@ -21,6 +21,7 @@ import (
 	"hubbub/capture/capturetest"
 	"hubbub/capture/device"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // The virtual microphone: audio is played to a null sink of PulseAudio, and
@@ -98,15 +99,9 @@ func TestVirtualMicrophone(t *testing.T) {
 		x = append(x, make([]float32, SampleRate/5)...)
 	}
 	w, err := audiofile.CreateWAV(played)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Write(x); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, w.Write(x))
+	testkit.NoError(t, w.Close())
 	player := exec.Command("paplay", "--device=mic", played)
 	player.Env = env
 	if msg, err := player.CombinedOutput(); err != nil {
@@ -114,9 +109,7 @@ func TestVirtualMicrophone(t *testing.T) {
 	}
 	time.Sleep(1500 * time.Millisecond) // until the device has delivered it
 
-	if err := server.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, server.Process.Kill())
 	report := r.loss()
 	if err := r.child.Wait(); err != nil {
 		t.Errorf("the recorder ended with %v", err)
@@ -126,9 +119,7 @@ func TestVirtualMicrophone(t *testing.T) {
 	}
 
 	src, err := Open(context.Background(), Spec{Input: recording})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer src.Close()
 	captured := readAll(t, src, ChunkSamples)
 	if d := math.Abs(float64(len(captured))/SampleRate - report.Captured); d > 0.11 {
@@ -170,9 +161,7 @@ func TestSoundServerThatHangs(t *testing.T) {
 	recording := filepath.Join(t.TempDir(), "captured.wav")
 	r := startRecorder(t, env, recording)
 	time.Sleep(500 * time.Millisecond)
-	if err := server.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, server.Process.Signal(syscall.SIGSTOP))
 	report := r.loss()
 	if err := r.child.Wait(); err != nil {
 		t.Errorf("the recorder ended with %v", err)
@@ -184,9 +173,7 @@ func TestSoundServerThatHangs(t *testing.T) {
 		t.Errorf("%q", report.Error)
 	}
 	src, err := Open(context.Background(), Spec{Input: recording})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer src.Close()
 	if n := float64(len(readAll(t, src, ChunkSamples))) / SampleRate; math.Abs(n-report.Captured) > 0.11 {
 		t.Errorf("%.2f s captured, %.2f s recorded", report.Captured, n)
@@ -209,12 +196,8 @@ func startRecorder(t *testing.T, env []string, path string) *recordingChild {
 	r.child.Env = append(env, asChild+"=microphone", "HUBBUB_CAPTURE_PATH="+path)
 	r.child.Stderr = r.stderr
 	out, err := r.child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, r.child.Start())
 	watchdog := time.AfterFunc(90*time.Second, func() { _ = r.child.Process.Kill() })
 	t.Cleanup(func() {
 		watchdog.Stop()

@@ -12,6 +12,7 @@ import (
 	"github.com/mewkiz/flac/meta"
 
 	"hubbub/capture/capturetest"
+	"hubbub/testkit"
 )
 
 // flacBytes encodes the same samples into each channel, in blocks of 1024.
@@ -23,9 +24,7 @@ func flacBytes(t testing.TB, x []float32, rate, channels, bits int, stateLength 
 	}
 	var b bytes.Buffer
 	enc, err := flac.NewEncoder(&b, info)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for num := 0; len(x) > 0; num++ {
 		n := min(1024, len(x))
 		f := &frame.Frame{Header: frame.Header{HasFixedBlockSize: true, BlockSize: uint16(n), SampleRate: uint32(rate),
@@ -37,14 +36,10 @@ func flacBytes(t testing.TB, x []float32, rate, channels, bits int, stateLength 
 			}
 			f.Subframes = append(f.Subframes, s)
 		}
-		if err := enc.WriteFrame(f); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, enc.WriteFrame(f))
 		x = x[n:]
 	}
-	if err := enc.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, enc.Close())
 	return b.Bytes()
 }
 

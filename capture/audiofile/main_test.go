@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hubbub/capture/capturetest"
+	"hubbub/testkit"
 
 	"go.uber.org/goleak"
 )
@@ -96,9 +97,7 @@ func benchmarkDecode(b *testing.B, file []byte, seconds float64) {
 	b.ReportAllocs()
 	for b.Loop() {
 		dec, err := open(file, false, &Notices{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.NoError(b, err)
 		buf := make([]float32, 4096*dec.Format().Channels)
 		for err == nil {
 			_, err = dec.Read(buf)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hubbub/capture/capturetest"
+	"hubbub/testkit"
 )
 
 // The files in testdata: 0.5 s of silence, 0.2 s of a tone of 1 kHz at -6 dB,
@@ -16,9 +17,7 @@ import (
 func mp3File(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return b
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/go-audio/wav"
 
 	"hubbub/capture/capturetest"
+	"hubbub/testkit"
 )
 
 // wavShape is a WAV file for tests, true or lying.
@@ -184,22 +185,16 @@ func TestLoudFloats(t *testing.T) {
 func TestWAVFromAnotherWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.wav")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	want := capturetest.Tone(SampleRate, 440, 8000)
 	enc := wav.NewEncoder(f, 44100, 16, 2, 1)
 	buf := &audio.IntBuffer{Format: &audio.Format{NumChannels: 2, SampleRate: 44100}, SourceBitDepth: 16}
 	for _, v := range want {
 		buf.Data = append(buf.Data, int(v*32767), int(v*32767))
 	}
-	if err := errors.Join(enc.Write(buf), enc.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, errors.Join(enc.Write(buf), enc.Close(), f.Close()))
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	d := mustDecode(t, "go-audio", b, false, 4096)
 	if d.format.Rate != 44100 || d.format.Channels != 2 {
 		t.Errorf("%+v", d.format)
@@ -323,9 +318,7 @@ func TestLargeWAV(t *testing.T) {
 		begin := s.bytes(nil)
 		f := sparse{begin, c.after, int64(len(begin)) + 3<<30 + int64(len(c.after))}
 		d, err := Open("input", f, f.size, &Notices{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if n := d.Format().Frames; n != c.want/2 || d.Format().Notice != "" {
 			t.Errorf("%d frames, want %d; notice %q", n, c.want/2, d.Format().Notice)
 		}

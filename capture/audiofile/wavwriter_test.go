@@ -14,6 +14,7 @@ import (
 
 	"hubbub/capture/capturetest"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 
 	"github.com/go-audio/wav"
 )
@@ -22,25 +23,17 @@ import (
 func TestWAVWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audio.wav")
 	w, err := CreateWAV(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	want := capturetest.Tone(SampleRate, 440, 70_000)
 	for i := 0; i < len(want); i += 1600 {
-		if err := w.Write(want[i:min(len(want), i+1600)]); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, w.Write(want[i:min(len(want), i+1600)]))
 	}
-	if err := errors.Join(w.Close(), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, errors.Join(w.Close(), w.Close()))
 	if err := w.Write(want); err == nil {
 		t.Error("a closed writer takes samples")
 	}
 	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	back := mustDecode(t, "read back", file, false, 1600)
 	if f := back.format; f.Notice != "" || f.Rate != SampleRate || f.Channels != 1 {
 		t.Errorf("%+v", f)
@@ -48,9 +41,7 @@ func TestWAVWriter(t *testing.T) {
 	capturetest.Same(t, "read back", back.samples, want, 1.0/32768)
 
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer f.Close()
 	d := wav.NewDecoder(f)
 	b, err := d.FullPCMBuffer()
@@ -89,20 +80,14 @@ func TestWAVSizeLimit(t *testing.T) {
 func TestRecordingInProgress(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audio.wav")
 	w, err := CreateWAV(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer w.Close()
 	want := capturetest.Tone(SampleRate, 440, 5000)
-	if err := w.Write(want); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, w.Write(want))
 	deadline := time.Now().Add(20 * time.Second)
 	for {
 		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if len(b) == WAVHeaderBytes+2*len(want) && bytes.Equal(b[:WAVHeaderBytes], WAVHeader(int64(2*len(want)))) {
 			capturetest.Same(t, "copy", mustDecode(t, "copy", b, false, 1600).samples, want, 1.0/32768)
 			return
@@ -150,26 +135,18 @@ func TestKilledRecorder(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asChild+"="+path)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, cmd.Start())
 	chunks := 0
 	var times []time.Time
 	for lines := bufio.NewScanner(out); chunks < 25 && lines.Scan(); chunks++ {
 		times = append(times, time.Now())
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, cmd.Process.Kill())
 	killed := time.Now()
 	_ = cmd.Wait()
 	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	got := mustDecode(t, "killed", file, false, 1600).samples
 	for i, v := range got {
 		if v != ramp(i) {
@@ -206,15 +183,11 @@ func TestDiskThatFails(t *testing.T) {
 
 func BenchmarkWAVWriter(b *testing.B) {
 	w, err := CreateWAV(filepath.Join(b.TempDir(), "audio.wav"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, err)
 	x := capturetest.Tone(SampleRate, 440, chunkSamples)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := w.Write(x); err != nil {
-			b.Fatal(err)
-		}
+		testkit.NoError(b, w.Write(x))
 	}
 	_ = w.Close()
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // TestALSAConfigWithoutAudio: a configuration that defines no device is an error
@@ -18,9 +19,7 @@ func TestALSAConfigWithoutAudio(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"empty": "", "comment": "# nothing\n", "control": "ctl.!default { type hw card 0 }\n"} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		t.Setenv("ALSA_CONFIG_PATH", path+":"+filepath.Join(dir, "missing"))
 		_, err := List(context.Background())
 		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(hint.Of(err), "ALSA_CONFIG_PATH") {
@@ -28,11 +27,7 @@ func TestALSAConfigWithoutAudio(t *testing.T) {
 		}
 	}
 	good := filepath.Join(dir, "good")
-	if err := os.WriteFile(good, []byte("# pulse\npcm.!default { type null }\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(good, []byte("# pulse\npcm.!default { type null }\n"), 0o600))
 	t.Setenv("ALSA_CONFIG_PATH", filepath.Join(dir, "empty")+":"+good)
-	if err := checkALSAConfig(); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, checkALSAConfig())
 }

@@ -11,6 +11,7 @@ import (
 
 	"hubbub/capture/audiofile"
 	"hubbub/capture/capturetest"
+	"hubbub/testkit"
 )
 
 // TestRecordersOfVirtualMicrophone: each recorder records a tone from the default device, and from a device that it calls
@@ -28,9 +29,7 @@ func TestRecordersOfVirtualMicrophone(t *testing.T) {
 				t.Skip(err)
 			}
 			s, err := r.openWithin(t.Context(), device, false, false, time.Minute)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			hearsTone(t, s, 1)
 		})
 	}
@@ -53,9 +52,7 @@ func TestRemovedMicrophone(t *testing.T) {
 	desk := pactl("load-module", "module-remap-source", "master=mic.monitor", "source_name=desk", "source_properties=device.description=Büro")
 	r := FindRecorder("parec")
 	s, err := r.openWithin(t.Context(), "büro", false, false, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer s.Close()
 	if name := s.Device().Name; name != "Büro" {
 		t.Errorf("the device is called %q", name)
@@ -113,9 +110,7 @@ func TestPipeWire(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := c.open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			hearsTone(t, s, c.channels)
 		})
 	}
@@ -128,16 +123,10 @@ func playTone(t *testing.T, server *capturetest.Server, program ...string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tone.wav")
 	w, err := audiofile.CreateWAV(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.Write(capturetest.Tone(audiofile.SampleRate, toneHz, 60*audiofile.SampleRate)), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, errors.Join(w.Write(capturetest.Tone(audiofile.SampleRate, toneHz, 60*audiofile.SampleRate)), w.Close()))
 	player := server.Command("sh", append([]string{"-c", `while "$@"; do :; done`, "sh"}, append(program, path)...)...)
-	if err := player.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, player.Start())
 	t.Cleanup(func() {
 		server.Stop() // which ends the player, and so the loop
 		_ = player.Wait()
@@ -159,9 +148,7 @@ func hearsTone(t *testing.T, s Stream, channels int) {
 		for len(x[0]) < seconds*audiofile.SampleRate {
 			begin := time.Now()
 			block, _, err := s.Read()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			if time.Since(begin) > 5*time.Millisecond && len(x[0]) < least*audiofile.SampleRate {
 				waits++
 			}

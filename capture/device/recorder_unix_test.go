@@ -14,6 +14,7 @@ import (
 	"hubbub/capture/audiofile"
 	"hubbub/capture/capturetest"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // TestRecorderOrder: the first recorder that delivers audio is used. One that ends,
@@ -27,9 +28,7 @@ func TestRecorderOrder(t *testing.T) {
 		"arecord":   "exit 1",
 	})
 	s, err := OpenRecorder(t.Context(), "", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer s.Close()
 	rate, channels := s.Format()
 	if name := s.Device().Name; name != "Desk [31mMicrophone" || rate != audiofile.SampleRate || channels != 1 {

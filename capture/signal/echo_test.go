@@ -16,6 +16,7 @@ import (
 
 	"hubbub/capture/audiofile"
 	"hubbub/capture/capturetest"
+	"hubbub/testkit"
 )
 
 const chunk = SampleRate / 10 // samples, 100 ms
@@ -163,9 +164,7 @@ func sides(t *testing.T, meeting string, seconds int) (one, other []float32) {
 	all := openAll(t, meeting+".flac")[:seconds*SampleRate]
 	one, other = make([]float32, len(all)), make([]float32, len(all))
 	f, err := os.Open(meeting + ".rttm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer f.Close()
 	who := make([]string, len(all))
 	first := ""
@@ -199,18 +198,12 @@ func sides(t *testing.T, meeting string, seconds int) (one, other []float32) {
 // openAll is a recording at 16 kHz, as it is.
 func openAll(t *testing.T, path string) []float32 {
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	dec, err := audiofile.Open(path, f, info.Size(), &audiofile.Notices{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if f := dec.Format(); f.Rate != SampleRate || f.Channels != 1 {
 		t.Fatalf("%s: %d Hz, %d channels", path, f.Rate, f.Channels)
 	}

@@ -5,17 +5,15 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 func TestScript(t *testing.T) {
 	b, err := os.ReadFile("../script.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	lines, err := parse(string(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	overlaps, who := 0, map[string]bool{}
 	for _, l := range lines {
 		who[l.voice] = true
