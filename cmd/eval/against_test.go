@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 // TestAgainst: the differences to an earlier run are those of the recordings that
@@ -14,29 +16,19 @@ import (
 func TestAgainst(t *testing.T) {
 	dir := makeSet(t)
 	text, err := eval(t, "--dir", dir, "--sets", "real-dev", "--json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var tables []table
-	if err := json.Unmarshal([]byte(text), &tables); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal([]byte(text), &tables))
 	now := tables[0].Sets[0].EachRecording[0]
 	now.DER -= 0.02
 	other := figures{Name: "other", DER: 0.5}
 	tables[0].Sets[0].EachRecording = []figures{other, now}
 	raw, err := json.Marshal(tables)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "earlier.json")
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(path, raw, 0o600))
 	text, err = eval(t, "--dir", dir, "--sets", "real-dev", "--against", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	fields := strings.Fields(lines[len(lines)-1])
 	if len(fields) < 5 || fields[0] != "real-dev" || fields[1] != "1" || fields[2] != "+2.00" {

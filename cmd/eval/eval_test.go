@@ -16,6 +16,7 @@ import (
 	"github.com/mewkiz/flac"
 
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // makeSet writes a folder with one recording of 12 s: 2 s of quiet, 4 s of
@@ -24,9 +25,7 @@ func makeSet(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	folder := filepath.Join(dir, "real-dev")
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.Mkdir(folder, 0o755))
 	samples := make([]int, 12*16000)
 	for i := range samples {
 		samples[i] = i * 7919 % 21 // a faint hiss
@@ -35,17 +34,11 @@ func makeSet(t *testing.T) (dir string) {
 		samples[2*16000+i] += int(v)
 	}
 	file, err := os.Create(filepath.Join(folder, "talk.wav"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer file.Close()
 	w := wav.NewEncoder(file, 16000, 16, 1, 1)
-	if err := w.Write(&audio.IntBuffer{Format: &audio.Format{NumChannels: 1, SampleRate: 16000}, Data: samples, SourceBitDepth: 16}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, w.Write(&audio.IntBuffer{Format: &audio.Format{NumChannels: 1, SampleRate: 16000}, Data: samples, SourceBitDepth: 16}))
+	testkit.NoError(t, w.Close())
 	write(t, filepath.Join(folder, "talk.rttm"), "SPEAKER talk 1 2.000 4.000 <NA> <NA> A <NA> <NA>\n")
 	write(t, filepath.Join(folder, "talk.uem"), "talk 1 0.000 12.000\n")
 	return dir
@@ -56,20 +49,14 @@ func makeSet(t *testing.T) (dir string) {
 func firstSpeech(t *testing.T, n int) (samples []int32) {
 	t.Helper()
 	file, err := os.Open("../../capture/demo/demo.flac")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer file.Close()
 	stream, err := flac.New(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	const begin = 9 * 1600 // 0.9 s, as demo.rttm has it
 	for len(samples) < begin+n {
 		frame, err := stream.ParseNext()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		samples = append(samples, frame.Subframes[0].Samples...)
 	}
 	return samples[begin : begin+n]
@@ -77,9 +64,7 @@ func firstSpeech(t *testing.T, n int) (samples []int32) {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 func eval(t *testing.T, args ...string) (stdout string, err error) {
@@ -93,13 +78,9 @@ func TestASetIsMeasured(t *testing.T) {
 	dir := makeSet(t)
 	out := filepath.Join(t.TempDir(), "hyp")
 	text, err := eval(t, "--dir", dir, "--json", "--latency", "0.5,2s", "--out", out, "-jobs", "2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var tables []table
-	if err := json.Unmarshal([]byte(text), &tables); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal([]byte(text), &tables))
 	if len(tables) != 2 || tables[0].Latency != 0.5 || tables[1].Latency != 2 {
 		t.Fatalf("tables: %+v", tables)
 	}
@@ -128,9 +109,7 @@ func TestTableHasScoresAndLag(t *testing.T) {
 	dir := makeSet(t)
 	set := filepath.Join(dir, "real-dev")
 	text, err := eval(t, "-ref", filepath.Join(set, "talk.rttm"), "-wav", filepath.Join(set, "talk.wav"), "-per-file")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, want := range []string{"latency 1s", "DER", "talk/talk", "RTF", "lag p50", "newest sample at an event's emission"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -196,13 +175,9 @@ func TestTheEngineIsBetterThanOneSpeaker(t *testing.T) {
 		t.Skip("needs ../shared beside the repo")
 	}
 	text, err := eval(t, "--dir", dir, "--sets", "real-dev", "--json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var tables []table
-	if err := json.Unmarshal([]byte(text), &tables); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal([]byte(text), &tables))
 	if f := tables[0].Sets[0]; f.Files != 14 || f.DER > 0.42 {
 		t.Errorf("%d files, DER %.3f, want at most 0.42", f.Files, f.DER)
 	}
@@ -211,13 +186,9 @@ func TestTheEngineIsBetterThanOneSpeaker(t *testing.T) {
 // TestTheDemoHasFourSpeakers scores the demo conversation.
 func TestTheDemoHasFourSpeakers(t *testing.T) {
 	text, err := eval(t, "--ref", "../../capture/demo/demo.rttm", "--wav", "../../capture/demo/demo.flac", "--json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var tables []table
-	if err := json.Unmarshal([]byte(text), &tables); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal([]byte(text), &tables))
 	f := tables[0].Sets[0]
 	t.Logf("DER %.4f, %d labels for %d speakers", f.DER, f.Labels, f.Speakers)
 	if f.Labels != 4 || f.Speakers != 4 || f.Lost != 0 || f.DER > 0.12 {

@@ -13,6 +13,7 @@ import (
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/evaluation"
 	"hubbub/localserver/engine/voiceprint"
+	"hubbub/testkit"
 )
 
 // TestTheRowOfNames: rates and the median time, and a dash where the meetings have
@@ -29,9 +30,7 @@ func TestTheRowOfNames(t *testing.T) {
 		"m 2 80 2.5 s – – – – –":                {delays: []float64{math.Inf(1), 1, 2.5}},
 	} {
 		var b strings.Builder
-		if err := writeNames(&b, []namesRow{{"m", "2", "80", map[string]recognised{"one": r}}}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, writeNames(&b, []namesRow{{"m", "2", "80", map[string]recognised{"one": r}}}))
 		if got := lastLine(b.String()); got != want {
 			t.Errorf("%s instead of %s", got, want)
 		}
@@ -74,9 +73,7 @@ func TestErrorsByMeeting(t *testing.T) {
 		t.Errorf("%.4f ± %.5f instead of %.4f ± %.5f", mean, err, all.Part/all.Whole, jackknife)
 	}
 	var b strings.Builder
-	if err := writeNamesAgainst(&b, []namesRow{now}, namesTable{Rows: []namesRow{earlier}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, writeNamesAgainst(&b, []namesRow{now}, namesTable{Rows: []namesRow{earlier}}))
 	want := fmt.Sprintf("60 %+.1f ± 0.0 – – – –", 100*(all.Part-before.Part)/all.Whole)
 	if got := lastLine(b.String()); got != want {
 		t.Errorf("%s instead of %s", got, want)
@@ -90,23 +87,15 @@ func TestNamesAreMeasured(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "enrolled.json"), `{"talk": {"2": ["A"], "8": ["A"], "50": ["A"]}}`)
 	for _, folder := range []string{"clean", "far"} {
-		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(talk)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.CopyFS(filepath.Join(dir, folder), os.DirFS(talk)))
 	}
 	args := []string{"--enrolment", dir, "--people", talk, "--windows", filepath.Join(t.TempDir(), "windows"),
 		"--meetings", filepath.Join(dir, "clean") + "," + filepath.Join(dir, "far")}
-	if err := os.Link(filepath.Join(talk, "talk.wav"), filepath.Join(talk, "A.wav")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.Link(filepath.Join(talk, "talk.wav"), filepath.Join(talk, "A.wav")))
 	text, err := eval(t, append(args, "--json")...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var table namesTable
-	if err := json.Unmarshal([]byte(text), &table); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal([]byte(text), &table))
 	if len(table.Rows) != 3*3*2 {
 		t.Fatalf("%d rows", len(table.Rows))
 	}
@@ -121,9 +110,7 @@ func TestNamesAreMeasured(t *testing.T) {
 	path := filepath.Join(dir, "earlier.json")
 	write(t, path, text)
 	text, err = eval(t, append(args, "--against", path)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if want := "all 50 perfect 1 +0.0 +0.0 – +0.0 +0.0"; !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 		t.Errorf("no %q in\n%s", want, text)
 	}

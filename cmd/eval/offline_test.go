@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 // TestSecondPass scores the second pass, from audio and from the stored output of the
@@ -14,13 +16,9 @@ func TestSecondPass(t *testing.T) {
 	measure := func(args ...string) figures {
 		t.Helper()
 		text, err := eval(t, append([]string{"--dir", dir, "--offline", "--json"}, args...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		var tables []table
-		if err := json.Unmarshal([]byte(text), &tables); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, json.Unmarshal([]byte(text), &tables))
 		f := tables[0].Sets[0]
 		f.RTF, f.EachRecording = 0, nil
 		return f
@@ -30,9 +28,7 @@ func TestSecondPass(t *testing.T) {
 		t.Errorf("%+v", want)
 	}
 	first := measure("--windows", stored)
-	if err := os.WriteFile(filepath.Join(dir, "real-dev", "talk.wav"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(filepath.Join(dir, "real-dev", "talk.wav"), nil, 0o600))
 	again := measure("--windows", stored)
 	for name, got := range map[string]figures{"with new windows": first, "with stored windows": again} {
 		if got.DER != want.DER || got.Labels != want.Labels || got.Seconds != want.Seconds {

@@ -7,6 +7,7 @@ import (
 
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/offline"
+	"hubbub/testkit"
 )
 
 // Each parameter can be set by its name, and changes alone.
@@ -19,9 +20,7 @@ func TestSetParams(t *testing.T) {
 		}
 		for _, name := range names {
 			v.SetZero()
-			if err := setParam(params, strings.ToLower(name)+"=0.25"); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, setParam(params, strings.ToLower(name)+"=0.25"))
 			for _, other := range names {
 				if got := v.FieldByName(other).Float(); (got == 0.25) != (other == name) {
 					t.Errorf("%T: after %s was set, %s is %v", params, name, other, got)

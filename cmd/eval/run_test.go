@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // Client, TLS and server change nothing: the program's turns are those of the engine
@@ -29,23 +30,17 @@ func TestTheProgramGivesTheTurnsOfTheEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := eval(t, "--dir", dir, "--out", through, "--program", program, "--json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	turns := func(dir string) string {
 		b, err := os.ReadFile(filepath.Join(dir, "1s", "talk.rttm"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return string(b)
 	}
 	if a, b := turns(alone), turns(through); a == "" || a != b {
 		t.Errorf("the engine alone:\n%sthe program:\n%s", a, b)
 	}
 	var tables []table
-	if err := json.Unmarshal([]byte(text), &tables); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal([]byte(text), &tables))
 	if f := tables[0].Sets[0]; f.LagP95 != nil || f.RTF <= 0 {
 		t.Errorf("lag %v, real-time factor %v: the lag cannot be measured, the factor can", f.LagP95, f.RTF)
 	}

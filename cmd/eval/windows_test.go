@@ -6,15 +6,14 @@ import (
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/enginetest"
 	"hubbub/localserver/engine/inference"
+	"hubbub/testkit"
 )
 
 // TestEmbeddingsOfPeople: segments of one person in the demo are more similar than
 // those of two.
 func TestEmbeddingsOfPeople(t *testing.T) {
 	turns, err := readFile("../../capture/demo/demo.rttm", readTurns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	const hop = 5 * 16000 // a window has 5 s: none is in two
 	stream := inference.New(hop)
 	type segment struct {

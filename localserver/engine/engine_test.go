@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 func TestConfig(t *testing.T) {
@@ -84,9 +85,7 @@ func TestAfterFlushNothingHappens(t *testing.T) {
 func TestShortInput(t *testing.T) {
 	for _, n := range []int{0, 1, 319, 320, 321, 1599, 1600, 1601} {
 		e, err := New(Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		order := eventOrder{}
 		order.check(t, e.Flush(e.Push(make([]float32, n), nil)), n)
 		if len(order.open) > 0 {

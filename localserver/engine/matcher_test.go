@@ -8,6 +8,7 @@ import (
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/enginetest"
 	"hubbub/localserver/engine/voiceprint"
+	"hubbub/testkit"
 )
 
 // BenchmarkRecognise processes the demo, which has four people, with nobody and
@@ -15,9 +16,7 @@ import (
 func BenchmarkRecognise(b *testing.B) {
 	x := enginetest.Demo(b)
 	v, err := voiceprint.Make(x[int(0.9*SampleRate):int(5.84*SampleRate)])
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, err)
 	var people []voiceprint.Person // one person 50 times: none of them is likely enough
 	for i := range 50 {
 		people = append(people, voiceprint.Person{Label: strconv.Itoa(i), Voiceprint: v})
@@ -25,9 +24,7 @@ func BenchmarkRecognise(b *testing.B) {
 	for _, enrolled := range []int{0, len(people)} {
 		b.Run(strconv.Itoa(enrolled), func(b *testing.B) {
 			e, err := New(Config{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			testkit.NoError(b, err)
 			e.Enrol(people[:enrolled], voiceprint.Matching{Threshold: voiceprint.DefaultThreshold})
 			var events []Event
 			for i := range b.N {
@@ -79,9 +76,7 @@ func TestMatchesChange(t *testing.T) {
 func TestAMergedSpeakerFreesItsPerson(t *testing.T) {
 	x := enginetest.Demo(t)
 	v, err := voiceprint.Make(x[int(0.9*SampleRate):int(5.84*SampleRate)])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	voice, _ := v.Embeddings()
 	// A snapshot of the clusterer: 20 s of speaker 0, and speaker 1, merged.
 	type record struct {
@@ -91,9 +86,7 @@ func TestAMergedSpeakerFreesItsPerson(t *testing.T) {
 	speakers := [2]record{{Sum: voice, Duration: 20}}
 	snapshot, _ := binary.Append([]byte{2, 0, 0}, binary.LittleEndian, speakers)
 	c := clustering.New(clustering.Default(), MaxSpeakers)
-	if err := c.Restore(snapshot); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, c.Restore(snapshot))
 	m := matcher{people: []voiceprint.Person{{Label: "Sam", Voiceprint: v}}, matching: voiceprint.Matching{Threshold: 0.8}}
 	m.restore([MaxSpeakers]string{1: "Sam"})
 	for range matchWindows {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"hubbub/localserver/engine/enginetest"
+	"hubbub/testkit"
 )
 
 // vowels makes seconds of what the networks take for speech: harmonics under three
@@ -76,9 +77,7 @@ func spokenDialogue(t *testing.T) []float32 {
 func TestDialogue(t *testing.T) {
 	for _, latency := range []time.Duration{500 * time.Millisecond, time.Second, 5 * time.Second} {
 		e, err := New(Config{Latency: latency})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		events := e.Flush(e.Push(spokenDialogue(t), nil))
 		// Half a second of a new speaker can be too little to decide whether the
 		// speaker is known: it gets no label yet.
@@ -119,9 +118,7 @@ func TestAnySignal(t *testing.T) {
 	}
 	for name, sound := range sounds {
 		e, err := New(Config{MaxSpeakers: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		x := make([]float32, 20*SampleRate+123)
 		for i := range x {
 			x[i] = sound(i)
@@ -141,9 +138,7 @@ func TestAudioGivesTheSameEventsInAnyChunks(t *testing.T) {
 	x := dialogue()
 	run := func(chunk func() int) []Event {
 		e, err := New(Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		var events []Event
 		for left := x; len(left) > 0; {
 			n := min(len(left), chunk())
@@ -193,9 +188,7 @@ func TestStreamsAtOnce(t *testing.T) {
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, group.Wait())
 	want, err := run()
 	if err != nil || len(want) == 0 {
 		t.Fatalf("%d events, %v", len(want), err)
@@ -211,9 +204,7 @@ func TestStreamsAtOnce(t *testing.T) {
 func TestGainDoesNotMatter(t *testing.T) {
 	run := func(db float64) []Event {
 		e, err := New(Config{Latency: time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		gain, x := float32(math.Pow(10, db/20)), spokenDialogue(t)
 		for i := range x {
 			x[i] *= gain
@@ -237,9 +228,7 @@ func TestGainDoesNotMatter(t *testing.T) {
 
 func TestPushDoesNotAllocate(t *testing.T) {
 	e, err := New(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	x := dialogue()
 	events := make([]Event, 0, 1024)
 	events = e.Push(x, events)
@@ -256,9 +245,7 @@ func TestPushDoesNotAllocate(t *testing.T) {
 // streams one core can process in real time.
 func BenchmarkPushSecond(b *testing.B) {
 	e, err := New(Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.NoError(b, err)
 	x := dialogue()
 	events := make([]Event, 0, 1024)
 	b.ReportAllocs()
@@ -277,9 +264,7 @@ func BenchmarkStream(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		e, err := New(Config{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.NoError(b, err)
 		events = e.Push(x, events[:0])
 	}
 	b.ReportMetric(float64(unsafe.Sizeof(Engine{})), "struct-B")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/enginetest"
+	"hubbub/testkit"
 )
 
 // labels are the active labels of each frame, a bit for each label.
@@ -50,9 +51,7 @@ func TestSnapshotKeepsTheLabels(t *testing.T) {
 	run := func(e *Engine, x []float32) []Event { return e.Flush(e.Push(x, nil)) }
 	fresh := func() *Engine {
 		e, err := New(Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return e
 	}
 	// One run in one, which leaves a snapshot at each cut.
@@ -77,9 +76,7 @@ func TestSnapshotKeepsTheLabels(t *testing.T) {
 		seconds, cut, again := c.seconds, int(c.seconds*SampleRate), int(c.again*SampleRate)
 		snapshot, head := c.snapshot, whole[:cut/frameSamples]
 		second := fresh()
-		if err := second.RestoreSnapshot(snapshot); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, second.RestoreSnapshot(snapshot))
 		rest, from := (len(x)-cut)/frameSamples, cut/frameSamples
 		tail := labels(run(second, x[cut-again:]), rest+again/frameSamples, nil)
 		resumed := append(append([]uint8(nil), head...), tail[again/frameSamples:]...)
@@ -99,9 +96,7 @@ func TestSnapshotKeepsTheLabels(t *testing.T) {
 
 func TestBadSnapshots(t *testing.T) {
 	e, err := New(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	e.Push(dialogue(), nil)
 	good := e.AppendSnapshot(nil)
 	if len(good) > 192<<10 { // 8 speakers and 600 segments; the store takes 256 KiB
@@ -109,14 +104,10 @@ func TestBadSnapshots(t *testing.T) {
 	}
 	fresh := func() *Engine {
 		e, err := New(Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return e
 	}
-	if err := fresh().RestoreSnapshot(good); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, fresh().RestoreSnapshot(good))
 	if err := e.RestoreSnapshot(good); !errors.Is(err, ErrSnapshot) {
 		t.Errorf("a snapshot was restored after Push: %v", err)
 	}

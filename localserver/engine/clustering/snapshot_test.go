@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 // TestSnapshotFields fails for a new field until it is decided whether a later
@@ -73,9 +75,7 @@ func TestSnapshotRestoresTheSpeakers(t *testing.T) {
 		t.Errorf("a full snapshot has %d bytes", len(snapshot))
 	}
 	restored := New(Default(), MaxSpeakers)
-	if err := restored.Restore(snapshot); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, restored.Restore(snapshot))
 	if len(restored.speakers) != MaxSpeakers || len(restored.memory.segments) != memoryMax {
 		t.Fatalf("%d speakers and %d segments are restored", len(restored.speakers), len(restored.memory.segments))
 	}

@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/weights"
+	"hubbub/testkit"
 )
 
 // example is the input of three speakers and what PyTorch makes of it.
 func example(t testing.TB) (in Input, want []float32) {
 	t.Helper()
 	data, err := os.ReadFile("../testdata/decoder.hubw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	f := weights.MustRead(data)
 	read := func(name string) []float32 { return f.Tensor(name, f.Shape(name)...) }
 	for v := read("frames"); len(v) > 0; v = v[2:] {

@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/weights"
+	"hubbub/testkit"
 )
 
 // vectors are the stored outputs of PyTorch for a synthetic signal.
 func vectors(t *testing.T) *weights.File {
 	t.Helper()
 	data, err := os.ReadFile("../testdata/parity.hubw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return weights.MustRead(data)
 }
 

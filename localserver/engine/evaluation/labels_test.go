@@ -3,6 +3,8 @@ package evaluation
 import (
 	"math"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 func TestLabelsByHand(t *testing.T) {
@@ -38,9 +40,7 @@ func TestLabelsByHand(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Labels(turns(c.ref), turns(c.hyp), []Region{{"f", 0, 100}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			c.want.Files = 1
 			got.Matched = math.Round(got.Matched*1e6) / 1e6
 			if got != c.want {
@@ -69,9 +69,7 @@ func TestReturns(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Labels(turns(c.ref), turns(c.hyp), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			if got.Returns != c.returns || got.Kept != c.kept {
 				t.Errorf("%d of %d kept, want %d of %d", got.Kept, got.Returns, c.kept, c.returns)
 			}
@@ -83,9 +81,7 @@ func TestLabelsAddUp(t *testing.T) {
 	ref := []Turn{{"a", "A", 0, 10}, {"b", "A", 0, 30}}
 	hyp := []Turn{{"a", "x", 0, 10}, {"b", "x", 0, 15}, {"b", "y", 15, 30}}
 	got, err := Labels(ref, hyp, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if got.Files != 2 || got.Speakers != 2 || got.Labels != 3 || got.CountError != 1 {
 		t.Errorf("%+v", got)
 	}

@@ -5,26 +5,22 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"hubbub/testkit"
 )
 
 func example(t *testing.T) Report {
 	t.Helper()
 	report, err := Score([]Turn{{"a", "A", 0, 10}, {"b\x1b[2J", "A", 0, 30}}, []Turn{{"a", "x", 0, 5}}, nil, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return report
 }
 
 func TestReportAsJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := example(t).WriteJSON(&b); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, example(t).WriteJSON(&b))
 	var got map[string]any
-	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal(b.Bytes(), &got))
 	for key, want := range map[string]float64{"der": 0.875, "miss": 0.875, "false_alarm": 0, "confusion": 0, "total": 40} {
 		if got[key] != want {
 			t.Errorf("%s is %v, want %v", key, got[key], want)
@@ -38,9 +34,7 @@ func TestReportAsJSON(t *testing.T) {
 
 func TestReportAsText(t *testing.T) {
 	var b bytes.Buffer
-	if err := example(t).WriteText(&b); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, example(t).WriteText(&b))
 	want := "" +
 		"   DER %    miss  false alarm  confusion  speech s  file\n" +
 		"   50.00   50.00         0.00       0.00     10.00  a\n" +

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"hubbub/testkit"
 )
 
 func TestScoreReproducesPublishedFigures(t *testing.T) {
@@ -38,9 +40,7 @@ func TestScoreReproducesPublishedFigures(t *testing.T) {
 			{Options{Collar: 0.25, SkipOverlap: true}, p.single},
 		} {
 			report, err := Score(ref, hyp, uem, c.o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			if len(report.Files) != 16 {
 				t.Errorf("%d files scored, want 16", len(report.Files))
 			}
@@ -93,9 +93,7 @@ func TestScoreByHand(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			report, err := Score(turns(c.ref), turns(c.hyp), c.uem, c.o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			got := report.Total
 			want := Result{Total: c.total, Seconds: Seconds{c.miss, c.false_, c.confusion}}
 			want.divide()
@@ -113,9 +111,7 @@ func TestScoreOverFiles(t *testing.T) {
 	ref := []Turn{{"a", "A", 0, 10}, {"b", "A", 0, 30}}
 	hyp := []Turn{{"a", "x", 0, 5}, {"c", "x", 0, 2}}
 	report, err := Score(ref, hyp, nil, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if n := len(report.Files); n != 3 {
 		t.Fatalf("%d files, want 3", n)
 	}
@@ -176,9 +172,7 @@ func TestScoreAgreesWithCounting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ref, hyp := draw(t, "ABC", "turns"), draw(t, "wxyz", "found")
 		report, err := Score(ref, hyp, []Region{{"f", 5, 70}}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		talks := func(turns []Turn, at float64) (who map[string]bool) {
 			who = map[string]bool{}
 			for _, u := range turns {
@@ -211,9 +205,7 @@ func TestScoreAgreesWithCounting(t *testing.T) {
 func shared(t testing.TB, path string) string {
 	t.Helper()
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for dir != filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			break
@@ -247,9 +239,7 @@ func readUEM(t testing.TB, path string) []Region {
 func fields(t testing.TB, path string) [][]string {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer file.Close()
 	var all [][]string
 	for lines := bufio.NewScanner(file); lines.Scan(); {
@@ -261,9 +251,7 @@ func fields(t testing.TB, path string) [][]string {
 func number(t testing.TB, text string) float64 {
 	t.Helper()
 	x, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return x
 }
 

@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/weights"
+	"hubbub/testkit"
 )
 
 // TestParity compares with what PyTorch and SciPy make of a synthetic signal.
 func TestParity(t *testing.T) {
 	data, err := os.ReadFile("../testdata/parity.hubw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	p := weights.MustRead(data)
 	signal := p.Tensor("signal", p.Shape("signal")...)
 	n := Frames(len(signal))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/clustering"
+	"hubbub/testkit"
 )
 
 // liveHeap is the memory in use, in bytes.
@@ -58,16 +59,12 @@ func TestMemory(t *testing.T) {
 	}
 	const minutes = 20
 	r, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	before := liveHeap()
 	long(MaxSpeakers, minutes, r.Add)
 	stored := (liveHeap() - before) / minutes / 1e6
 	result, err := r.Finish(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	after := (liveHeap() - before) / minutes / 1e6
 	t.Logf("%.2f MB per minute before, %.2f after", stored, after)
 	if stored > 0.4 || after > 0.4 {
@@ -84,15 +81,11 @@ func BenchmarkDay(b *testing.B) {
 	const minutes = 24 * 60
 	for b.Loop() {
 		r, err := New(Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.NoError(b, err)
 		before := liveHeap()
 		long(MaxSpeakers, minutes, r.Add)
 		result, err := r.Finish(context.Background())
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.NoError(b, err)
 		b.ReportMetric((liveHeap()-before)/minutes/1e6, "MB/min")
 		b.ReportMetric(float64(result.Speakers), "speakers")
 	}

@@ -13,6 +13,7 @@ import (
 	"hubbub/localserver/engine/decoder"
 	"hubbub/localserver/engine/enginetest"
 	"hubbub/protocol/hint"
+	"hubbub/testkit"
 )
 
 // person makes embeddings of one voice: a random direction with noise.
@@ -77,9 +78,7 @@ func meeting(t *testing.T, o Options, voices []person, seconds int, talking func
 func finish(t *testing.T, r *Recording) *Result {
 	t.Helper()
 	result, err := r.Finish(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return result
 }
 
@@ -87,9 +86,7 @@ func finish(t *testing.T, r *Recording) *Result {
 func added(t *testing.T, o Options, voices []person, seconds int, talking func(second int) (int, int)) *Recording {
 	t.Helper()
 	r, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	const second = windowFrames / 5
 	for end := windowFrames; end <= seconds*second; end += hopFrames {
 		w := &clustering.Window{First: end - windowFrames, SpeechProbability: make([]float32, windowFrames)}
@@ -207,9 +204,7 @@ func TestManyItems(t *testing.T) {
 func TestSilenceHasNoTurns(t *testing.T) {
 	for _, samples := range []int{0, 1, 320, hopSamples, 5 * hopSamples} {
 		r, err := New(Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		r.Push(make([]float32, samples))
 		result, err := r.Finish(context.Background())
 		if err != nil || len(result.Turns) != 0 || result.Speakers != 0 {
@@ -223,9 +218,7 @@ func TestTurnsEndWithTheAudio(t *testing.T) {
 	x := enginetest.Demo(t)[14*SampleRate:] // somebody talks
 	for _, samples := range []int{48000, 48100, 48319, 48320, 48500, 48639} {
 		r, err := New(Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		r.Push(x[:samples])
 		result, err := r.Finish(context.Background())
 		if err != nil || len(result.Turns) == 0 {
@@ -251,9 +244,7 @@ func TestPushChunks(t *testing.T) {
 	var want *Recording
 	for _, chunk := range []int{len(samples), 1600, 12345} {
 		p, err := New(Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		for c := range slices.Chunk(samples, chunk) {
 			p.Push(c)
 		}
@@ -282,9 +273,7 @@ func TestPushChunks(t *testing.T) {
 func TestCancel(t *testing.T) {
 	for _, after := range []float64{0, clusteringShare} {
 		r, err := New(Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		r.Push(make([]float32, 3*pageFrames*frameSamples))
 		ctx, cancel := context.WithCancel(context.Background())
 		last := 0.0

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/clustering"
+	"hubbub/testkit"
 )
 
 // atAngle are clusters of 1 s of one voice: all with the cosine that this angle
@@ -40,9 +41,7 @@ func TestGivenCount(t *testing.T) {
 			[][]cluster{atAngle(30, 0), atAngle(20, other), atAngle(3, -math.Pi/2)}, []float64{30, 20}},
 	} {
 		r, err := New(c.o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		var items []cluster
 		for _, list := range c.items {
 			items = append(items, list...)
@@ -61,17 +60,13 @@ func TestGivenCount(t *testing.T) {
 // the speech that it had; those that are too short are only assigned.
 func TestAssign(t *testing.T) {
 	r, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	say := func(angle, duration float64) window {
 		return window{clusters: []windowCluster{{embedding: atAngle(1, angle)[0].quantised(), duration: duration, speaker: noSpeaker}}}
 	}
 	r.windows = []window{say(0, 1), say(0.2, 1), say(0.4, r.params.MinCluster/2), say(1.6, 2)}
 	speakers := append(atAngle(1, 0.6), atAngle(1, 2)...)
-	if err := r.assign(context.Background(), speakers); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, r.assign(context.Background(), speakers))
 	for k, angle := range []float64{0.1, 1.6} {
 		want := atAngle(1, angle)[0]
 		if speakers[k].cosine(&want) < 0.9999 || speakers[k].duration != 1 {
@@ -90,9 +85,7 @@ func TestAssign(t *testing.T) {
 func TestSimilarSpeakersAreMerged(t *testing.T) {
 	for _, c := range []struct{ min, want int }{{1, 1}, {2, 2}, {3, 2}} {
 		r, err := New(Options{MinSpeakers: c.min})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		for _, g := range []struct{ angle, duration, fresh float64 }{
 			{0, 10, 10}, {0.8, 10, 10}, {0.39, 100, 0}, {0.41, 100, 0}, {2, r.params.MinCluster / 2, 5},
 		} {

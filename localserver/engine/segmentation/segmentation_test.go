@@ -11,6 +11,7 @@ import (
 	"hubbub/localserver/engine/embedding"
 	"hubbub/localserver/engine/nn"
 	"hubbub/localserver/engine/weights"
+	"hubbub/testkit"
 )
 
 // pair is both networks over one stream.
@@ -39,9 +40,7 @@ func off(got, want float32) float64 {
 // TestParity compares every stage with PyTorch on a stored synthetic signal.
 func TestParity(t *testing.T) {
 	data, err := os.ReadFile("../testdata/parity.hubw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	r := weights.MustRead(data)
 	x := r.Tensor("frames", r.Shape("frames")...)
 	check := func(what string, worst float64) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/enginetest"
+	"hubbub/testkit"
 )
 
 const rate = 16000
@@ -18,9 +19,7 @@ func cut(x []float32, from, to float64) []float32 { return x[int(from*rate):int(
 func made(t *testing.T, samples []float32) Voiceprint {
 	t.Helper()
 	v, err := Make(samples)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return v
 }
 
@@ -112,9 +111,7 @@ func TestWrittenVoiceprints(t *testing.T) {
 		}
 	}
 	made, err := Version(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	foreign := strings.Replace(text, made, "0.1", 1)
 	former := strings.Replace(text, magic, formerMagic, 1)
 	for name, text := range map[string]string{"of another engine": foreign, "of the former format": former} {
