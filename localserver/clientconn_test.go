@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"hubbub/testkit"
 )
 
 // clientConn is a client's end of a WebSocket that is read all the time, as
@@ -54,9 +56,9 @@ func newClientConn(t testing.TB, conn *websocket.Conn) *clientConn {
 	return c
 }
 
-// ReadMessage returns the next message, which has to arrive within testTimeout.
+// ReadMessage returns the next message, which has to arrive within testkit.Timeout.
 func (c *clientConn) ReadMessage() (kind int, raw []byte, err error) {
-	return c.readWithin(testTimeout)
+	return c.readWithin(testkit.Timeout)
 }
 
 // readWithin returns the next message, or os.ErrDeadlineExceeded.

@@ -27,7 +27,7 @@ func (h *host) raw(text string, halfClose bool) (res reply, open bool) {
 	conn, err := net.Dial("tcp", h.Addr().String())
 	testkit.NoError(h.t, err)
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(testTimeout))
+	_ = conn.SetDeadline(time.Now().Add(testkit.Timeout))
 	if _, err := conn.Write([]byte(text)); err != nil {
 		h.t.Fatal(err)
 	}

@@ -213,9 +213,9 @@ func TestMute(t *testing.T) {
 	for spec, pongs := range map[string]bool{"mute": false, "no-pong": false, "slow-read=1ms": true} {
 		h := serve(t, withFaults(t, spec))
 		s := h.open()
-		_ = s.WriteControl(websocket.PingMessage, []byte("?"), time.Now().Add(testTimeout))
+		_ = s.WriteControl(websocket.PingMessage, []byte("?"), time.Now().Add(testkit.Timeout))
 		s.chunks(2) // after the ping: once there is an event, the ping was seen
-		wait := testTimeout
+		wait := testkit.Timeout
 		if spec == "mute" {
 			wait = time.Second
 		}
@@ -347,7 +347,7 @@ func TestServerWithFaultsStops(t *testing.T) {
 		if err == nil {
 			t.Error("there was a response")
 		}
-	case <-time.After(testTimeout):
+	case <-time.After(testkit.Timeout):
 		t.Error("the request is still delayed")
 	}
 }

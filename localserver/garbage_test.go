@@ -90,7 +90,7 @@ func TestGarbage(t *testing.T) {
 	h := serve(t, func(o *setup) { o.TLS.Mode, o.DataDir = certificate.Off, dir })
 	good := mustKey(t, dir, "a", apikeys.PlanPro, time.Hour, time.Now())
 	sealed := h.signer.sign(grant{method: "PUT", account: "a", name: "x", expires: time.Now().Add(time.Hour)})
-	client := &http.Client{Timeout: testTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
+	client := &http.Client{Timeout: testkit.Timeout, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 	throw := func(seed uint64, n int) {
 		var all sync.WaitGroup
 		for worker := range uint64(4) {

@@ -23,12 +23,7 @@ import (
 	"hubbub/testkit"
 )
 
-const (
-	testKey = "key-for-tests"
-	// testTimeout bounds what happens quickly on an idle machine; a test that
-	// passes never waits for it.
-	testTimeout = time.Minute
-)
+const testKey = "key-for-tests"
 
 // withEngine makes every stream use a diarizer of make.
 func withEngine[D stream.Diarizer](make func() D) func(*setup) {
@@ -66,7 +61,7 @@ func serve(t testing.TB, change ...func(*setup)) *host {
 	h.Server = s
 	t.Cleanup(func() {
 		h.http.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), testkit.Timeout)
 		defer cancel()
 		if err := s.Shutdown(ctx); err != nil {
 			t.Errorf("shutdown: %v", err)
@@ -83,9 +78,9 @@ func clientOf(t testing.TB, url string, ca []byte) *host {
 	transport := &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: 64}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &host{t: t, url: url,
-		http: &http.Client{Transport: transport, Timeout: testTimeout,
+		http: &http.Client{Transport: transport, Timeout: testkit.Timeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		dial: websocket.Dialer{TLSClientConfig: config, HandshakeTimeout: testTimeout},
+		dial: websocket.Dialer{TLSClientConfig: config, HandshakeTimeout: testkit.Timeout},
 	}
 }
 

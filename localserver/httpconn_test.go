@@ -54,7 +54,7 @@ func TestUnreadRequests(t *testing.T) {
 						conn, err := dial(h)
 						testkit.NoError(t, err)
 						defer conn.Close()
-						_ = conn.SetDeadline(time.Now().Add(testTimeout))
+						_ = conn.SetDeadline(time.Now().Add(testkit.Timeout))
 						go func() { _, _ = io.WriteString(conn, before+c.request) }()
 						in := bufio.NewReader(conn)
 						if before != "" {

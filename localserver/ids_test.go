@@ -122,7 +122,7 @@ func TestServerEndsWithoutStore(t *testing.T) {
 	n.Start()
 	defer n.WaitForShutdown()
 	defer n.Shutdown()
-	if !n.ReadyForConnections(testTimeout) {
+	if !n.ReadyForConnections(testkit.Timeout) {
 		t.Fatal("nats-server does not start")
 	}
 	h := serve(t, func(o *setup) { o.NATS = n.ClientURL() })

@@ -95,7 +95,7 @@ func (b baseline) restored(h *host) {
 	h.t.Helper()
 	const slack = 8 << 20 // pools, caches, counters: less than a frame or a stream
 	var now baseline
-	deadline := time.Now().Add(testTimeout)
+	deadline := time.Now().Add(testkit.Timeout)
 	for ; time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		now = measure(h)
 		if now.goroutines <= b.goroutines && now.heap <= b.heap+slack && h.streams.Count() == 0 {
@@ -192,7 +192,7 @@ func slowHandshakes(t *testing.T, h *host, n *network) {
 		hung.Go(func() {
 			defer func() { _ = conn.Close() }()
 			_, _ = conn.Write([]byte{22, 3, 1, 2, 0}[:i%6]) // the head of a TLS record, and no more
-			_ = conn.SetReadDeadline(time.Now().Add(testTimeout))
+			_ = conn.SetReadDeadline(time.Now().Add(testkit.Timeout))
 			if _, err := io.Copy(io.Discard, conn); err != nil && isTimeoutError(err) {
 				t.Errorf("a silent connection stays open: %v", err)
 			}
@@ -258,7 +258,7 @@ func TestGarbageRequests(t *testing.T) {
 	dial := func() (net.Conn, *bufio.Reader) {
 		conn, err := net.Dial("tcp", h.Addr().String())
 		testkit.NoError(t, err)
-		_ = conn.SetDeadline(time.Now().Add(2 * testTimeout))
+		_ = conn.SetDeadline(time.Now().Add(2 * testkit.Timeout))
 		return conn, bufio.NewReader(conn)
 	}
 	conn, in := dial()
@@ -270,7 +270,7 @@ func TestGarbageRequests(t *testing.T) {
 			pick("Authorization", "Upgrade", "X", ""), pick("Bearer "+testKey, "Bearer", "websocket", junk(20)),
 			pick("", "Connection: Upgrade\r\n", "Transfer-Encoding: chunked\r\n"), len(body), body)
 		_ = conn.(*net.TCPConn).CloseWrite() // there is no more of it
-		_ = conn.SetReadDeadline(time.Now().Add(testTimeout))
+		_ = conn.SetReadDeadline(time.Now().Add(testkit.Timeout))
 		res, err := http.ReadResponse(in, nil)
 		if err == nil {
 			statuses[res.StatusCode]++

@@ -227,7 +227,7 @@ func (r oddRequest) send(t testing.TB, addr string) {
 	conn, err := net.Dial("tcp", addr)
 	testkit.NoError(t, err)
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(testTimeout))
+	_ = conn.SetDeadline(time.Now().Add(testkit.Timeout))
 	head := r.method + " " + r.target + " HTTP/1.1\r\nHost: x\r\n"
 	if r.upgrade {
 		for name, value := range upgrade {

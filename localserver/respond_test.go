@@ -32,7 +32,7 @@ func TestLateBodyGetsAResponse(t *testing.T) {
 			body, unsent := io.Pipe()
 			defer unsent.Close()
 			client := h.Client()
-			client.Timeout = testTimeout
+			client.Timeout = testkit.Timeout
 			res, err := client.Post(h.URL, "", body)
 			testkit.NoError(t, err)
 			defer res.Body.Close()

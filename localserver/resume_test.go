@@ -227,7 +227,7 @@ func TestResumeOnAnotherNode(t *testing.T) {
 	testkit.NoError(t, err)
 	nats.Start()
 	t.Cleanup(func() { nats.Shutdown(); nats.WaitForShutdown() })
-	if !nats.ReadyForConnections(testTimeout) {
+	if !nats.ReadyForConnections(testkit.Timeout) {
 		t.Fatal("NATS does not start")
 	}
 	shared := func(o *setup) { o.NATS = nats.ClientURL() }

@@ -39,7 +39,7 @@ func TestShutdownFinishesOpenStreams(t *testing.T) {
 	slow := h.openGated(t, gate)
 	down := make(chan error, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), testkit.Timeout)
 		defer cancel()
 		down <- h.Shutdown(ctx)
 	}()
@@ -66,7 +66,7 @@ func TestShutdownFinishesOpenStreams(t *testing.T) {
 	if err := h.Wait(); err != nil {
 		t.Errorf("wait: %v", err)
 	}
-	if conn, err := net.DialTimeout("tcp", h.Addr().String(), testTimeout); err == nil {
+	if conn, err := net.DialTimeout("tcp", h.Addr().String(), testkit.Timeout); err == nil {
 		_ = conn.Close()
 		t.Error("it still listens")
 	}

@@ -82,7 +82,7 @@ func TestFragmentedFrame(t *testing.T) {
 		if _, err := w.Write(quiet[:1600]); err != nil {
 			t.Fatal(err)
 		}
-		_ = s.WriteControl(websocket.PingMessage, []byte("x"), time.Now().Add(testTimeout))
+		_ = s.WriteControl(websocket.PingMessage, []byte("x"), time.Now().Add(testkit.Timeout))
 	}
 	testkit.NoError(t, w.Close())
 	s.end()

@@ -405,7 +405,7 @@ func TestWatchWhileTheServerStops(t *testing.T) {
 	w.until(got, "the start", func() bool { return len(got.events) == 1 })
 	down := make(chan error, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), testkit.Timeout)
 		defer cancel()
 		down <- h.Shutdown(ctx)
 	}()

@@ -29,7 +29,7 @@ func accepted(t *testing.T, config *tls.Config) (server *Conn, client *net.TCPCo
 	testkit.NoError(t, err)
 	for _, c := range []net.Conn{dialed, conn} {
 		t.Cleanup(func() { _ = c.Close() })
-		_ = c.SetDeadline(time.Now().Add(testTimeout))
+		_ = c.SetDeadline(time.Now().Add(testkit.Timeout))
 	}
 	return conn.(*Conn), dialed.(*net.TCPConn)
 }

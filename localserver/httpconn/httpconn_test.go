@@ -21,9 +21,6 @@ import (
 	"hubbub/testkit"
 )
 
-// testTimeout bounds what a test waits for; it is reached only when it fails.
-const testTimeout = time.Minute
-
 // After all tests no goroutine may be left, except those in which net/http waits for
 // half a second before it closes a connection.
 func TestMain(m *testing.M) {
@@ -91,7 +88,7 @@ func (s *testServer) dial(t *testing.T) net.Conn {
 	conn, err := net.Dial("tcp", s.addr)
 	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(testTimeout))
+	_ = conn.SetDeadline(time.Now().Add(testkit.Timeout))
 	return conn
 }
 
@@ -112,7 +109,7 @@ func (s *testServer) httpClient(t *testing.T) (client *http.Client, url string) 
 	if s.client != nil {
 		scheme = "https"
 	}
-	return &http.Client{Transport: transport, Timeout: testTimeout}, scheme + "://" + s.addr
+	return &http.Client{Transport: transport, Timeout: testkit.Timeout}, scheme + "://" + s.addr
 }
 
 // unread are requests that net/http rejects by itself.

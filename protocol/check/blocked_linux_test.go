@@ -25,7 +25,7 @@ func TestCheckSlowConnection(t *testing.T) {
 		_ = c.NetConn().(*net.TCPConn).SetReadBuffer(4096)
 		<-over
 	}}
-	fails(t, runCheck(t, serve(t, slow), testKey, protocoltest.Timeout, 50, nil), "audio", "have not arrived", "512 kbit/s")
+	fails(t, runCheck(t, serve(t, slow), testKey, testkit.Timeout, 50, nil), "audio", "have not arrived", "512 kbit/s")
 }
 
 // A port that swallows connections, as a firewall does: one that listens and

@@ -45,7 +45,7 @@ func run(t *testing.T, address, key string, limit time.Duration, chunks int, cha
 	c, err := client.New(o)
 	testkit.NoError(t, err)
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*protocoltest.Timeout)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*testkit.Timeout)
 	defer cancel()
 	return Run(ctx, Options{Client: c, Server: address, Key: key, Limit: limit, Speech: make([]float32, chunks*protocol.ChunkSamples)})
 }
@@ -170,7 +170,7 @@ func TestCheckNamesTheCause(t *testing.T) {
 			t.Parallel()
 			key, limit := cmp.Or(tt.key, testKey), tt.limit
 			if limit == 0 {
-				limit = protocoltest.Timeout
+				limit = testkit.Timeout
 			}
 			chunks := 8
 			if tt.stage == "audio" {
@@ -185,13 +185,13 @@ func TestCheckNamesTheCause(t *testing.T) {
 func TestCheckWithoutEvents(t *testing.T) {
 	t.Parallel()
 	silent := protocoltest.Service{Stream: func(c *websocket.Conn) { protocoltest.UntilEnd(c); protocoltest.CloseWith(c, 1000, "") }}
-	r := runCheck(t, serve(t, silent), testKey, protocoltest.Timeout, 2, nil)
+	r := runCheck(t, serve(t, silent), testKey, testkit.Timeout, 2, nil)
 	for _, s := range r.Stages {
 		if s.Name == "event" && (s.State != Notice || !strings.Contains(s.Next, "--seconds")) || s.State == Failed {
 			t.Errorf("%+v", s)
 		}
 	}
-	fails(t, runCheck(t, serve(t, silent), testKey, protocoltest.Timeout, enoughSpeech*10, nil), "event", "no event", "Silence or noise")
+	fails(t, runCheck(t, serve(t, silent), testKey, testkit.Timeout, enoughSpeech*10, nil), "event", "no event", "Silence or noise")
 }
 
 // A clock that is wrong is worth a notice where nothing has failed yet.
@@ -201,7 +201,7 @@ func TestCheckNotices(t *testing.T) {
 		Test:   protocoltest.Respond(200, `{"status":"OK","message":"fine"}`, "Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)),
 		Status: protocoltest.Respond(200, `{"id":"x","status":"error"}`),
 	}
-	r := runCheck(t, serve(t, skewed), testKey, protocoltest.Timeout, 2, nil)
+	r := runCheck(t, serve(t, skewed), testKey, testkit.Timeout, 2, nil)
 	if !r.OK {
 		t.Errorf("%+v", r)
 	}
@@ -233,7 +233,7 @@ func TestCheckWrongEvents(t *testing.T) {
 			protocoltest.Send(conn, c.event)
 			protocoltest.UntilEnd(conn)
 			protocoltest.CloseWith(conn, 1000, "")
-		}}), testKey, protocoltest.Timeout, 2, nil)
+		}}), testKey, testkit.Timeout, 2, nil)
 		if s := r.Stages[c.stage]; !r.OK || s.State != Notice || !strings.Contains(s.Cause, c.cause) || !strings.Contains(s.Next, "conform") {
 			t.Errorf("%+v: %+v", c.event, s)
 		}
@@ -245,18 +245,18 @@ func TestCheckTLS(t *testing.T) {
 	t.Parallel()
 	address, _ := protocoltest.ServeTLS(t, protocoltest.Service{}.Handler(), nil)
 
-	r := runCheck(t, address, testKey, protocoltest.Timeout, 2, nil)
+	r := runCheck(t, address, testKey, testkit.Timeout, 2, nil)
 	fails(t, r, "tls", "authority that this machine does not know: Test Authority", "--ca FILE")
 	if d := r.Stages[2].Details; d["name_matches"] != true || d["verified"] != false || d["version"] != "TLS 1.3" {
 		t.Errorf("%+v", d)
 	}
-	r = runCheck(t, address, testKey, protocoltest.Timeout, 2, func(o *client.Options) { o.Insecure = true })
+	r = runCheck(t, address, testKey, testkit.Timeout, 2, func(o *client.Options) { o.Insecure = true })
 	if !r.OK || r.Stages[2].State != Notice || !strings.Contains(r.Stages[2].Cause, "--insecure") {
 		t.Errorf("%+v", r)
 	}
 	plain := serve(t, protocoltest.Service{})
-	fails(t, runCheck(t, strings.Replace(plain, "http:", "https:", 1), testKey, protocoltest.Timeout, 2, nil), "tls", "responds without TLS", "http://")
-	fails(t, runCheck(t, strings.Replace(address, "https:", "http:", 1), testKey, protocoltest.Timeout, 2, nil), "key", "400", "https://")
+	fails(t, runCheck(t, strings.Replace(plain, "http:", "https:", 1), testKey, testkit.Timeout, 2, nil), "tls", "responds without TLS", "http://")
+	fails(t, runCheck(t, strings.Replace(address, "https:", "http:", 1), testKey, testkit.Timeout, 2, nil), "key", "400", "https://")
 }
 
 // What is no service at all: nobody listens, nobody speaks, the connection breaks.
@@ -266,8 +266,8 @@ func TestCheckWithoutAService(t *testing.T) {
 	fails(t, runCheck(t, "https://"+mute, testKey, time.Second, 2, nil), "tls", "no response", "firewall")
 	fails(t, runCheck(t, "http://"+mute, testKey, time.Second, 2, nil), "key", "no response", "nothing responds")
 	ssh := protocoltest.Listen(t, func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-x\r\n"); _, _ = c.Read(make([]byte, 512)) })
-	fails(t, runCheck(t, "https://"+ssh, testKey, protocoltest.Timeout, 2, nil), "tls", "does not speak TLS", "port")
-	fails(t, runCheck(t, "http://127.0.0.1:1", testKey, protocoltest.Timeout, 2, nil), "tcp", "refuses", "Nothing listens")
+	fails(t, runCheck(t, "https://"+ssh, testKey, testkit.Timeout, 2, nil), "tls", "does not speak TLS", "port")
+	fails(t, runCheck(t, "http://127.0.0.1:1", testKey, testkit.Timeout, 2, nil), "tcp", "refuses", "Nothing listens")
 	fails(t, runCheck(t, "http://nosuch.invalid", testKey, 2*time.Second, 2, nil), "dns", "nosuch.invalid", "")
 }
 
@@ -279,7 +279,7 @@ func TestCheckInterrupted(t *testing.T) {
 	defer c.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	r := Run(ctx, Options{Client: c, Key: testKey, Limit: protocoltest.Timeout, Speech: make([]float32, 600*protocol.ChunkSamples),
+	r := Run(ctx, Options{Client: c, Key: testKey, Limit: testkit.Timeout, Speech: make([]float32, 600*protocol.ChunkSamples),
 		Begin: func(title string) {
 			if title == "audio accepted" {
 				time.AfterFunc(200*time.Millisecond, cancel)
@@ -298,7 +298,7 @@ func TestCheckInterrupted(t *testing.T) {
 // The JSON has the same fields for every stage, whatever became of it.
 func TestCheckJSON(t *testing.T) {
 	t.Parallel()
-	r := runCheck(t, "http://127.0.0.1:1", testKey, protocoltest.Timeout, 1, nil)
+	r := runCheck(t, "http://127.0.0.1:1", testKey, testkit.Timeout, 1, nil)
 	var b bytes.Buffer
 	testkit.NoError(t, r.JSON(&b))
 	var got struct{ Stages []map[string]any }
@@ -337,11 +337,11 @@ func TestCheckCertificates(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			address, ca := serve(tt.change)
-			fails(t, runCheck(t, address, testKey, protocoltest.Timeout, 2, func(o *client.Options) { o.CACert = ca }), "tls", tt.cause, tt.next)
+			fails(t, runCheck(t, address, testKey, testkit.Timeout, 2, func(o *client.Options) { o.CACert = ca }), "tls", tt.cause, tt.next)
 		})
 	}
 	address, ca := serve(nil)
-	r := runCheck(t, address, testKey, protocoltest.Timeout, 2, func(o *client.Options) { o.CACert = ca })
+	r := runCheck(t, address, testKey, testkit.Timeout, 2, func(o *client.Options) { o.CACert = ca })
 	if s := r.Stages[2]; !r.OK || s.State != Notice || !strings.Contains(s.Cause, "expires in 1 days") || s.Details["days_left"] != 1 {
 		t.Errorf("%+v", s)
 	}

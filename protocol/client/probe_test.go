@@ -68,7 +68,7 @@ func probeTo(t *testing.T, c *Client, proxy *url.URL) (TLSInfo, error) {
 	if proxy != nil {
 		c.http.Transport.(*http.Transport).Proxy = http.ProxyURL(proxy)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), protocoltest.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Timeout)
 	defer cancel()
 	p, err := c.Probe()
 	testkit.NoError(t, err)

@@ -59,7 +59,7 @@ func openStream(t *testing.T, s script, change func(*config)) *Stream {
 		_ = stream.Close()
 		select {
 		case <-done:
-		case <-time.After(protocoltest.Timeout):
+		case <-time.After(testkit.Timeout):
 			t.Error("the server's script did not end")
 		}
 	})
@@ -134,7 +134,7 @@ func untilEnd(t *testing.T, conn *websocket.Conn) (chunks int) {
 func collect(t *testing.T, s *Stream) ([]protocol.Event, CloseInfo) {
 	t.Helper()
 	var events []protocol.Event
-	limit := time.After(protocoltest.Timeout)
+	limit := time.After(testkit.Timeout)
 	for {
 		select {
 		case e, ok := <-s.Events():
@@ -304,7 +304,7 @@ func sendChunks(t *testing.T, l *ResilientStream, from, to int64) {
 // receiveAll receives until the stream is over.
 func receiveAll(t *testing.T, l *ResilientStream) (lines []string, changes []ConnectionChange, end CloseInfo) {
 	t.Helper()
-	limit := time.After(protocoltest.Timeout)
+	limit := time.After(testkit.Timeout)
 	for {
 		select {
 		case u, ok := <-l.Updates():

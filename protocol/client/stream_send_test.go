@@ -80,7 +80,7 @@ func TestSendFindsTheServicesReason(t *testing.T) {
 			for range 3 {
 				_, _, _ = conn.ReadMessage()
 			}
-			_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1008, "too fast"), time.Now().Add(protocoltest.Timeout))
+			_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1008, "too fast"), time.Now().Add(testkit.Timeout))
 			_ = conn.Close() // with chunks unread, so that a reset follows
 		}, nil)
 		var err error

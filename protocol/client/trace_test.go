@@ -114,7 +114,7 @@ func kinds(records []trace.Record) (out []string) {
 
 func TestRecordsOfAStream(t *testing.T) {
 	c, book := leakyService(t, func(t *testing.T, conn *websocket.Conn) {
-		if err := conn.WriteControl(websocket.PingMessage, []byte("hi"), time.Now().Add(protocoltest.Timeout)); err != nil {
+		if err := conn.WriteControl(websocket.PingMessage, []byte("hi"), time.Now().Add(testkit.Timeout)); err != nil {
 			t.Error(err)
 		}
 		samples, payload := make([]float32, protocol.ChunkSamples), []byte(nil)
@@ -166,7 +166,7 @@ func TestRecordsOfAStream(t *testing.T) {
 			r.Kind == trace.KindChunk && (r.Size != protocol.ChunkBytes || r.Took <= 0 || r.Stream != 1),
 			r.Kind == trace.KindChunk && r.Chunk == 1 && (r.Gap <= 0 || r.Dropped != 0),
 			r.Kind == trace.KindChunk && r.Chunk == 5 && (r.Dropped != 3 || r.Ahead < 300*time.Millisecond),
-			r.Kind == trace.KindEvent && (r.Type != protocol.TypeSpeakerStart || r.Text != "SPEAKER_00 at 0.150 s" && r.Text != "SPEAKER_01 at 0.250 s (session 0.550 s)" || r.Lag < 0 || r.Lag > protocoltest.Timeout),
+			r.Kind == trace.KindEvent && (r.Type != protocol.TypeSpeakerStart || r.Text != "SPEAKER_00 at 0.150 s" && r.Text != "SPEAKER_01 at 0.250 s (session 0.550 s)" || r.Lag < 0 || r.Lag > testkit.Timeout),
 			r.Kind == trace.KindMessage && string(r.Raw) != protocol.EndOfStreamMessage,
 			r.Kind == trace.KindClose && r.Code != 1000,
 			r.Kind == trace.KindEnd && (r.Code != 1000 || r.Type != "completed" || r.Fault):
@@ -201,7 +201,7 @@ func TestRecordsOfALatePong(t *testing.T) {
 		var pings []string
 		conn.SetPingHandler(func(p string) error {
 			if pings = append(pings, p); len(pings) == 2 {
-				return conn.WriteControl(websocket.PongMessage, []byte(pings[0]), time.Now().Add(protocoltest.Timeout))
+				return conn.WriteControl(websocket.PongMessage, []byte(pings[0]), time.Now().Add(testkit.Timeout))
 			}
 			return nil
 		})

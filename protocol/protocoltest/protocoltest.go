@@ -30,10 +30,6 @@ import (
 	"hubbub/testkit"
 )
 
-// Timeout is how long a test waits for what must happen. A busy machine may
-// need some of it, a passing test none.
-const Timeout = 20 * time.Second
-
 // What the service returns unless a test replaces it.
 const (
 	ID    = "x"                         // of every stream
@@ -93,7 +89,7 @@ func Upgrade(w http.ResponseWriter, r *http.Request) *websocket.Conn {
 	if err != nil {
 		return nil
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(Timeout))
+	_ = conn.SetReadDeadline(time.Now().Add(testkit.Timeout))
 	return conn
 }
 
@@ -168,7 +164,7 @@ func UntilEnd(conn *websocket.Conn) (chunks [][]byte) {
 
 // CloseWith sends a close frame and waits for the client's.
 func CloseWith(conn *websocket.Conn, code int, text string) {
-	_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text), time.Now().Add(Timeout))
+	_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text), time.Now().Add(testkit.Timeout))
 	Drain(conn)
 }
 

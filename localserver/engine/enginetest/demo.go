@@ -11,15 +11,15 @@ import (
 	"testing"
 
 	"github.com/mewkiz/flac"
-
-	"hubbub/testkit"
 )
 
 // Demo is the demo conversation, four speakers in 79 s: 16 kHz, mono.
 func Demo(t testing.TB) []float32 {
 	t.Helper()
 	samples, err := decodeDemo()
-	testkit.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return slices.Clone(samples)
 }
 

@@ -18,9 +18,6 @@ import (
 	"hubbub/testkit"
 )
 
-// Timeout is how long a test waits for what must happen; a busy machine is slow.
-const Timeout = 60 * time.Second
-
 // Browser is headless Chromium with one page, spoken to over its debugging
 // protocol (chromedevtools.github.io/devtools-protocol).
 type Browser struct {
@@ -86,7 +83,7 @@ func Open(t *testing.T) *Browser {
 		if b.conn, _, err = websocket.DefaultDialer.Dial(url, nil); err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(Timeout):
+	case <-time.After(testkit.Timeout):
 		t.Fatal("Chromium does not respond")
 	}
 	t.Cleanup(func() { _ = b.conn.Close() })
@@ -114,7 +111,7 @@ func (b *Browser) Call(method string, params map[string]any, result any) {
 		message["sessionId"] = b.session
 	}
 	testkit.NoError(b.T, b.conn.WriteJSON(message))
-	_ = b.conn.SetReadDeadline(time.Now().Add(Timeout))
+	_ = b.conn.SetReadDeadline(time.Now().Add(testkit.Timeout))
 	for {
 		var response struct {
 			ID     int
@@ -168,12 +165,11 @@ func (b *Browser) Eval(expression string) any {
 // Until polls an expression until it is true.
 func (b *Browser) Until(expression string) {
 	b.T.Helper()
-	for deadline := time.Now().Add(Timeout); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if b.Eval("Boolean("+expression+")") == true {
-			return
+	for deadline := time.Now().Add(testkit.Timeout); b.Eval("Boolean("+expression+")") != true; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.T.Fatalf("waited in vain for %s; clock %v, audio %v", expression, b.Eval("document.getElementById('clock')?.textContent"), b.Eval("document.getElementById('audio')?.currentTime"))
 		}
 	}
-	b.T.Fatalf("waited in vain for %s; clock %v, audio %v", expression, b.Eval("document.getElementById('clock')?.textContent"), b.Eval("document.getElementById('audio')?.currentTime"))
 }
 
 // OpenFile opens a file.

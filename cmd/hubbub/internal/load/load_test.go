@@ -29,7 +29,7 @@ func sendLoad(t *testing.T, c *client.Client, seconds float64) (*tally, *stream,
 	tally := &tally{now: Report{Streams: 1}}
 	s := &stream{client: c, tally: tally, reject: func(string) bool { return false },
 		samples: make([]float32, int(seconds*protocol.SampleRate))}
-	ctx, cancel := context.WithTimeout(context.Background(), protocoltest.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Timeout)
 	defer cancel()
 	err := s.run(ctx, time.Now())
 	tally.ended(err)
@@ -56,7 +56,7 @@ func TestLag(t *testing.T) {
 				_ = conn.WriteMessage(websocket.TextMessage, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.2, "SPEAKER_00").Raw)
 			}
 		}
-		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(protocoltest.Timeout))
+		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(testkit.Timeout))
 		_, _, _ = conn.ReadMessage()
 	})
 	began := time.Now()
@@ -78,7 +78,7 @@ func TestLag(t *testing.T) {
 func TestFailureIsCounted(t *testing.T) {
 	c := service(t, func(conn *websocket.Conn) {
 		_, _, _ = conn.ReadMessage()
-		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1011, "broken"), time.Now().Add(protocoltest.Timeout))
+		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1011, "broken"), time.Now().Add(testkit.Timeout))
 		_, _, _ = conn.ReadMessage()
 	})
 	tally, _, err := sendLoad(t, c, 5)
@@ -121,7 +121,7 @@ func TestDrops(t *testing.T) {
 			}
 			got++
 		}
-		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(protocoltest.Timeout))
+		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(testkit.Timeout))
 		_, _, _ = conn.ReadMessage()
 	})
 	tally := &tally{now: Report{Streams: 1}}

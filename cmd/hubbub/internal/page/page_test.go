@@ -20,9 +20,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// timeout is how long a test waits for what must happen; a busy machine is slow.
-const timeout = 60 * time.Second
-
 // talk is a session that a test changes.
 type talk struct {
 	mu          sync.Mutex
@@ -92,7 +89,7 @@ func follow(t *testing.T, url string) *client {
 	if r.StatusCode != http.StatusOK || r.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("%s, %s", r.Status, r.Header.Get("Content-Type"))
 	}
-	watchdog := time.AfterFunc(timeout, func() { _ = r.Body.Close() })
+	watchdog := time.AfterFunc(testkit.Timeout, func() { _ = r.Body.Close() })
 	t.Cleanup(func() { watchdog.Stop() })
 	lines := bufio.NewScanner(r.Body)
 	lines.Buffer(nil, 64<<20)
