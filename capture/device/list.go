@@ -174,7 +174,8 @@ func listPipeWire(ctx context.Context) ([]Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	var objects []struct {
+	type object struct {
+		ID   int `json:"id"`
 		Info struct {
 			Props struct {
 				Class       string `json:"media.class"`
@@ -189,8 +190,19 @@ func listPipeWire(ctx context.Context) ([]Device, error) {
 			Value json.RawMessage `json:"value"`
 		} `json:"metadata"`
 	}
-	if err := json.Unmarshal([]byte(text), &objects); err != nil {
-		return nil, fmt.Errorf("pw-dump: %w", err)
+	var objects []object
+	for dump := json.NewDecoder(strings.NewReader(text)); dump.More(); { // what changes meanwhile follows in an array of its own
+		var some []object
+		if err := dump.Decode(&some); err != nil {
+			return nil, fmt.Errorf("pw-dump: %w", err)
+		}
+		for _, o := range some {
+			if i := slices.IndexFunc(objects, func(old object) bool { return old.ID == o.ID }); i >= 0 {
+				objects[i] = o
+			} else {
+				objects = append(objects, o)
+			}
+		}
 	}
 	var preferred, output string
 	for _, o := range objects {

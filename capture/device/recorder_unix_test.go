@@ -91,16 +91,20 @@ card 1: PCH [HDA Intel PCH], device 0: ALC257 Analog [ALC257 Analog]
   Subdevices: 1/1
 X`,
 		"pw-dump": `cat <<X
-[{"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Audio/Sink","node.name":"spk","node.description":"Speaker"}}},
-{"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Audio/Source","node.name":"mic","node.description":"Headset","audio.position":"FL,FR"}}},
-{"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Audio/Source/Virtual","node.name":"rack","audio.position":"[ FL FR FC ]"}}},
-{"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Audio/Source","node.name":"one","audio.position":["MONO"]}}},
-{"type":"PipeWire:Interface:Metadata","metadata":[{"key":"clock.rate","value":48000},{"key":"default.audio.source","value":{"name":"mic"}}]}]
+[{"id":1,"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Audio/Sink","node.name":"spk","node.description":"Speaker"}}},
+{"id":2,"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Audio/Source","node.name":"mic","node.description":"Headset","audio.position":"FL,FR"}}},
+{"id":3,"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Audio/Source/Virtual","node.name":"rack","audio.position":"[ FL FR FC ]"}}},
+{"id":4,"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Audio/Source","node.name":"one","audio.position":["MONO"]}}},
+{"id":7,"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Audio/Source","node.name":"gone"}}},
+{"id":5,"type":"PipeWire:Interface:Metadata","metadata":[{"key":"clock.rate","value":48000},{"key":"default.audio.source","value":{"name":"mic"}}]}]
+[{"id":2,"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Audio/Source","node.name":"mic","node.description":"New Headset","audio.position":"FL,FR"}}},
+{"id":6,"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Stream/Input/Audio","node.name":"other"}}}]
+[{"id":7,"info":null}]
 X`,
 	})
 	got := fmt.Sprintf("%+v", recorderDevices(t.Context()))
 	for _, want := range []string{
-		"{Number:0 Name:Headset HostAPI:pw-record Channels:2 Rate:48000 Default:true Input:pw-record:0 id:mic monitor:false follows:false}",
+		"{Number:0 Name:New Headset HostAPI:pw-record Channels:2 Rate:48000 Default:true Input:pw-record:0 id:mic monitor:false follows:false}",
 		"{Number:1 Name:rack HostAPI:pw-record Channels:3 ",
 		"{Number:2 Name:one HostAPI:pw-record Channels:1 ",
 		"{Number:0 Name:Desk [31mMicrophone HostAPI:parec Channels:1 Rate:48000 Default:true Input:parec:0 id:usb monitor:false follows:false}",
