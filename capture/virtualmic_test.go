@@ -82,6 +82,7 @@ func microphoneChild() {
 // them through PortAudio in real time, then kills the sound server: the loss is
 // reported in time, and the recording so far is complete.
 func TestVirtualMicrophone(t *testing.T) {
+	t.Parallel()
 	capturetest.Need(t, "pulseaudio", "paplay", "pactl")
 	server := capturetest.SoundServer(t)
 	env := server.Env()
@@ -135,6 +136,7 @@ func TestVirtualMicrophone(t *testing.T) {
 // TestLastMicrophoneRemoved: the sound server gives the default device what the machine plays.
 // That is the end of the device.
 func TestLastMicrophoneRemoved(t *testing.T) {
+	t.Parallel()
 	capturetest.Need(t, "pulseaudio", "paplay", "pactl")
 	server := capturetest.SoundServer(t)
 	r := startRecorder(t, server.Env(), filepath.Join(t.TempDir(), "captured.wav"))
@@ -155,6 +157,7 @@ func TestLastMicrophoneRemoved(t *testing.T) {
 // TestSoundServerThatHangs stops the sound server with SIGSTOP: reads do not
 // return. The stall is reported, and the recording so far is complete.
 func TestSoundServerThatHangs(t *testing.T) {
+	t.Parallel()
 	capturetest.Need(t, "pulseaudio", "pactl")
 	server := capturetest.SoundServer(t)
 	env := server.Env()

@@ -3,12 +3,20 @@ package device
 import (
 	"encoding/json"
 	"errors"
+	"flag"
+	"os"
 	"strings"
 	"testing"
 
 	"hubbub/protocol/hint"
 	"hubbub/testkit"
 )
+
+// Most tests wait for audio in real time.
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8") // the command line may set another value
+	os.Exit(m.Run())
+}
 
 func TestPickDevice(t *testing.T) {
 	all := []Device{

@@ -23,6 +23,7 @@ func TestRecordersOfVirtualMicrophone(t *testing.T) {
 	playTone(t, server, "paplay", "--device=mic")
 	for _, input := range []string{"parec", "arecord", "arecord:pulse", "ffmpeg", "sox", "sox:virtmic"} {
 		t.Run(input, func(t *testing.T) {
+			t.Parallel()
 			name, device, _ := strings.Cut(input, ":")
 			r := FindRecorder(name)
 			if _, err := exec.LookPath(r.name); err != nil {
@@ -109,6 +110,7 @@ func TestPipeWire(t *testing.T) {
 		{"channels of speakers", func() (Stream, error) { return r.openWithin(t.Context(), "", true, true, time.Minute) }, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			s, err := c.open()
 			testkit.NoError(t, err)
 			hearsTone(t, s, c.channels)

@@ -25,8 +25,8 @@ func TestServe(t *testing.T) {
 		t.Fatalf("ready line names %q", url)
 	}
 
-	client := start(t, "live", "--input", talk, "--server", url, "--api-key", "second", "--insecure", "--output", "json")
-	trusting := start(t, "live", "--input", talk, "--server", url, "--api-key", "first", "--ca", filepath.Join(data, "ca.pem"), "--output", "json")
+	client := start(t, "live", "--input", talk, "--server", url, "--api-key", "second", "--insecure", "--output", "json", "--reconnect", "1s")
+	trusting := start(t, "live", "--input", talk, "--server", url, "--api-key", "first", "--ca", filepath.Join(data, "ca.pem"), "--output", "json", "--reconnect", "1s")
 	first := client.line(`speaker`)
 	var turn struct {
 		Speaker    string
@@ -101,7 +101,7 @@ func callPlain(t *testing.T, method, url, body string, status int, out any) {
 func TestServeDrains(t *testing.T) {
 	t.Parallel()
 	server, url := serve(t, "--api-key", "k", "--tls", "off", "--drain", "60s")
-	client := start(t, "live", "--input", talkFile(t, 0), "--server", url, "--api-key", "k", "--output", "json")
+	client := start(t, "live", "--input", talkFile(t, 12), "--server", url, "--api-key", "k", "--output", "json")
 	client.line(`speaker`)
 	server.signal(syscall.SIGTERM)
 	testkit.Eventually(t, "not ready", func() bool {
@@ -118,7 +118,7 @@ func TestServeDrains(t *testing.T) {
 func TestServeSecondSignalEndsDraining(t *testing.T) {
 	t.Parallel()
 	server, url := serve(t, "--api-key", "k", "--tls", "off", "--drain", "1h")
-	client := start(t, "live", "--input", talkFile(t, 0), "--server", url, "--api-key", "k", "--output", "json")
+	client := start(t, "live", "--input", talkFile(t, 0), "--server", url, "--api-key", "k", "--output", "json", "--reconnect", "1s")
 	client.line(`speaker`)
 	server.signal(syscall.SIGTERM)
 	server.says("msg=draining", 1)
