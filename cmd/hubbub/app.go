@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
-	"strings"
 	"sync/atomic"
 	"syscall"
 
@@ -88,8 +88,8 @@ func (a *App) Main() int {
 	}
 	root.SetArgs(a.Args)
 	err := recovered.Guard(func() error { return root.ExecuteContext(ctx) })
-	if err != nil && !usage.Is(err) && strings.HasPrefix(err.Error(), "unknown command") {
-		err = oneLine(err)
+	if err != nil && !usage.Is(err) {
+		err = cmp.Or(unknownCommand(root, err), err)
 	}
 	return a.report(err)
 }

@@ -201,8 +201,15 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	}
 	if cmd.HasSubCommands() {
 		fix := fmt.Sprintf("Run '%s --help' for the commands.", cmd.CommandPath())
-		cmd.SuggestionsMinimumDistance = 2
-		if similar := cmd.SuggestionsFor(args[0]); args[0] != "" && len(similar) > 0 {
+		if !cmd.HasParent() {
+			fix = cmp.Or(fileFix(args[0]), fix)
+		}
+		var similar []string
+		for distance := 1; args[0] != "" && len(similar) == 0 && distance <= 2; distance++ { // 2: exchanged letters
+			cmd.SuggestionsMinimumDistance = distance
+			similar = cmd.SuggestionsFor(args[0])
+		}
+		if len(similar) > 0 {
 			fix = fmt.Sprintf("Did you mean %s? %s", strings.Join(similar, " or "), fix)
 		}
 		return usage.Error(fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath()), fix)

@@ -24,12 +24,12 @@ It reads audio from the microphone or a file, streams it to a speaker
 diarization service, and displays the turns of each speaker while people talk.
 The default service is built in and runs on this machine. 'hubbub' alone is
 'hubbub live'.`
-	// cobra itself detects unknown commands and suggests others, but not an empty one, as of
-	// an unset variable of a shell.
+	// cobra itself detects unknown commands, but not an empty one, as of an unset variable of
+	// a shell.
 	root.Args, root.PreRunE = nil, noArgs
 	root.SilenceErrors = true
 	root.SilenceUsage = true
-	root.SuggestionsMinimumDistance = 1
+	root.DisableSuggestions = true // noArgs has them
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(flagError)
@@ -118,18 +118,13 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage.Error(msg, fix)
 }
 
-// oneLine makes wrong usage of an error of cobra, whose later lines are
-// suggestions.
-func oneLine(err error) error {
-	first, rest, _ := strings.Cut(err.Error(), "\n")
-	quoted, _ := strconv.QuotedPrefix(strings.TrimPrefix(first, "unknown command "))
-	arg, _ := strconv.Unquote(quoted)
-	fix := cmp.Or(fileFix(arg), "Run 'hubbub --help' for the commands.")
-	if words := strings.Fields(rest); len(words) > 0 {
-		// cobra writes: "Did you mean this?", then one suggestion per line.
-		if i := strings.Index(rest, "?"); i >= 0 {
-			fix = "Did you mean " + strings.Join(strings.Fields(rest[i+1:]), " or ") + "? " + fix
-		}
+// unknownCommand makes wrong usage of cobra's error of an unknown command; nil of another one.
+func unknownCommand(root *cobra.Command, err error) error {
+	quoted, found := strings.CutPrefix(err.Error(), "unknown command ")
+	if !found {
+		return nil
 	}
-	return usage.Error(first, fix)
+	quoted, _ = strconv.QuotedPrefix(quoted)
+	arg, _ := strconv.Unquote(quoted)
+	return noArgs(root, []string{arg})
 }
