@@ -122,11 +122,11 @@ func (a *App) config(format string) error {
 		file.Path, state = "no settings file:", "neither HOME nor XDG_CONFIG_HOME is set"
 	}
 	fmt.Fprintf(a.Stdout, "%s %s\n\n", file.Path, state)
-	w := &table{out: a.Stdout} // without a heading
+	var rows []string
 	for _, s := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Key, cmp.Or(s.Value, "-"), s.From)
+		rows = append(rows, s.Key+"\t"+cmp.Or(s.Value, "-")+"\t"+s.From)
 	}
-	return w.Flush()
+	return writeTable(a.Stdout, rows)
 }
 
 // apiKey is where the API key of a server comes from, never the key.

@@ -11,6 +11,7 @@ import (
 	"hubbub/capture"
 	"hubbub/capture/device"
 	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/protocol"
 	"hubbub/tui/display"
 )
 
@@ -47,18 +48,13 @@ INPUT is what --input takes. The default is the device of --input mic.`,
 			if test {
 				return a.testDevices(cmd.Context(), devices, output.value == "json")
 			}
-			if output.value == "json" {
-				return printJSONList(a.Stdout, devices)
-			}
-			w := a.table("NUMBER\tNAME\tHOST API\tCHANNELS\tRATE\tDEFAULT\tINPUT")
-			for _, d := range devices {
+			return printList(a.Stdout, output.value, "NUMBER\tNAME\tHOST API\tCHANNELS\tRATE\tDEFAULT\tINPUT", devices, func(d device.Device) string {
 				isDefault := ""
 				if d.Default {
 					isDefault = "default"
 				}
-				fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%.0f\t%s\t%s\n", d.Number, display.TerminalSafe(d.Name), d.HostAPI, d.Channels, d.Rate, isDefault, d.Input)
-			}
-			return w.Flush()
+				return fmt.Sprintf("%d\t%s\t%s\t%d\t%.0f\t%s\t%s", d.Number, display.TerminalSafe(d.Name), d.HostAPI, d.Channels, d.Rate, isDefault, d.Input)
+			})
 		},
 	}
 	addOutput(cmd, &output)
@@ -68,7 +64,7 @@ INPUT is what --input takes. The default is the device of --input mic.`,
 
 // testDevices measures one device after the other: several may be one microphone.
 func (a *App) testDevices(ctx context.Context, devices []device.Device, json bool) error {
-	var tests []deviceTest
+	tests := []deviceTest{}
 	live := !json && session.IsTerminal(a.Stdout)
 	for _, d := range devices {
 		show := func(capture.Level) {}
@@ -102,7 +98,7 @@ func (a *App) testDevices(ctx context.Context, devices []device.Device, json boo
 		}
 	}
 	if json {
-		return printJSONList(a.Stdout, tests)
+		return protocol.WriteJSON(a.Stdout, tests)
 	}
 	return nil
 }

@@ -103,17 +103,12 @@ func (a *App) listJobs(ctx context.Context, c *connection, f client.JobFilter, l
 		}
 		f.Cursor = *page.NextCursor
 	}
-	if format == "json" {
-		return printJSONList(a.Stdout, all)
-	}
-	w := a.table("ID\tKIND\tSTATUS\tPROGRESS\tCREATED")
-	for _, j := range all {
+	return printList(a.Stdout, format, "ID\tKIND\tSTATUS\tPROGRESS\tCREATED", all, func(j protocol.JobItem) string {
 		progress := "-"
 		if j.Progress != nil && j.Status != protocol.JobCreated {
 			progress = fmt.Sprintf("%.0f %%", *j.Progress*100)
 		}
 		clean := func(s string) string { return cmp.Or(protocol.Clean(s, 64), "-") }
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", clean(j.ID), clean(j.Kind), clean(j.Status), progress, clean(j.CreatedAt))
-	}
-	return w.Flush()
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", clean(j.ID), clean(j.Kind), clean(j.Status), progress, clean(j.CreatedAt))
+	})
 }

@@ -107,21 +107,16 @@ after it has expired.`,
 }
 
 func (a *App) printKeys(records []apikeys.Record, format string) error {
-	if format == "json" {
-		return printJSONList(a.Stdout, records)
-	}
-	w := a.table("ID\tSTATE\tACCOUNT\tPLAN\tCREATED\tEXPIRES\tSIGNING KEY")
 	at := func(t *time.Time) string {
 		if t == nil {
 			return "-"
 		}
 		return t.UTC().Format(time.RFC3339)
 	}
-	for _, r := range records {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(protocol.Clean(r.ID, 256), "-"), r.State(time.Now()),
+	return printList(a.Stdout, format, "ID\tSTATE\tACCOUNT\tPLAN\tCREATED\tEXPIRES\tSIGNING KEY", records, func(r apikeys.Record) string {
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", cmp.Or(protocol.Clean(r.ID, 256), "-"), r.State(time.Now()),
 			cmp.Or(r.Account, "-"), cmp.Or(r.Plan, "-"), at(r.Created), at(r.Expires), cmp.Or(r.SigningKey, "-"))
-	}
-	return w.Flush()
+	})
 }
 
 func newKeyRevoke(a *App) *cobra.Command {

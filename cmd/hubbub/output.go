@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -92,48 +91,39 @@ func (a *App) printReport(output choice, text, json func(io.Writer) error) error
 	return text(a.Stdout)
 }
 
-// table is a table: lines of cells with tabs between them, which Flush writes. Unlike
-// tabwriter it knows that some characters are two cells wide.
-type table struct {
-	bytes.Buffer
-	out io.Writer
+// printList prints a list: as indented JSON, or as a table with a heading and a row for each
+// entry, with tabs between the cells.
+func printList[T any](w io.Writer, format, heading string, list []T, row func(T) string) error {
+	if format == "json" {
+		return protocol.WriteJSON(w, append([]T{}, list...)) // no entries are [], not null
+	}
+	rows := []string{heading}
+	for _, entry := range list {
+		rows = append(rows, row(entry))
+	}
+	return writeTable(w, rows)
 }
 
-// table is a table on standard output; the heading is its first line.
-func (a *App) table(heading string) *table {
-	t := &table{out: a.Stdout}
-	fmt.Fprintln(t, heading)
-	return t
-}
-
-func (t *table) Flush() error {
-	var rows [][]string
+// writeTable writes rows of cells with tabs between them in columns. Unlike tabwriter it knows
+// that some characters are two cells wide.
+func writeTable(w io.Writer, rows []string) error {
 	widths := map[int]int{} // by column
-	for line := range strings.Lines(t.String()) {
-		row := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		for i, cell := range row {
+	for _, row := range rows {
+		for i, cell := range strings.Split(row, "\t") {
 			widths[i] = max(widths[i], canvas.Width(cell))
 		}
-		rows = append(rows, row)
 	}
 	var b strings.Builder
 	for _, row := range rows {
-		last := len(row) - 1
-		for i, cell := range row[:last] {
+		cells := strings.Split(row, "\t")
+		last := len(cells) - 1
+		for i, cell := range cells[:last] {
 			b.WriteString(cell + strings.Repeat(" ", widths[i]+2-canvas.Width(cell)))
 		}
-		b.WriteString(row[last] + "\n")
+		b.WriteString(cells[last] + "\n")
 	}
-	_, err := io.WriteString(t.out, b.String())
+	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// printJSONList prints a list as indented JSON; no entries are [], not null.
-func printJSONList[T any](w io.Writer, list []T) error {
-	if list == nil {
-		list = []T{}
-	}
-	return protocol.WriteJSON(w, list)
 }
 
 // writeReport writes the file of --report, which only its owner reads; "" = none.

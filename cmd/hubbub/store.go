@@ -118,7 +118,9 @@ is changed. The exit code is 1 if something is damaged.`,
 		if err != nil {
 			return err
 		}
-		if err := a.printStreams(reports, output.value); err != nil {
+		if err := printList(a.Stdout, output.value, "STREAM\tRECORDS\tBYTES\tDAMAGED BYTES\tDAMAGED RANGES", reports, func(r datafolder.Report) string {
+			return fmt.Sprintf("%s\t%d\t%d\t%d\t%d", r.Stream, r.Records, r.Bytes, r.Damaged, r.Ranges)
+		}); err != nil {
 			return err
 		}
 		for _, r := range reports {
@@ -131,17 +133,6 @@ is changed. The exit code is 1 if something is damaged.`,
 	})
 	addOutput(cmd, &output)
 	return cmd
-}
-
-func (a *App) printStreams(reports []datafolder.Report, format string) error {
-	if format == "json" {
-		return printJSONList(a.Stdout, reports)
-	}
-	w := a.table("STREAM\tRECORDS\tBYTES\tDAMAGED BYTES\tDAMAGED RANGES")
-	for _, r := range reports {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\n", r.Stream, r.Records, r.Bytes, r.Damaged, r.Ranges)
-	}
-	return w.Flush()
 }
 
 func newStorePurge(a *App) *cobra.Command {

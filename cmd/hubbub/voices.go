@@ -108,8 +108,7 @@ func (a *App) listVoices() error {
 		a.notice("no voiceprints are stored in %s\nAdd one with `hubbub voices add NAME --input FILE`.", store.Dir)
 		return nil
 	}
-	w := a.table("NAME\tADDED\tSTATE")
-	for _, v := range list {
+	return printList(a.Stdout, "text", "NAME\tADDED\tSTATE", list, func(v voices.Voice) string {
 		state := "current"
 		if v.Outdated() {
 			state = "outdated"
@@ -117,9 +116,8 @@ func (a *App) listVoices() error {
 				state += ", its recording is " + v.Recording
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Name, v.Added.Format(time.DateOnly), state)
-	}
-	return w.Flush()
+		return v.Name + "\t" + v.Added.Format(time.DateOnly) + "\t" + state
+	})
 }
 
 // onStore runs do with the user's store and the arguments of a command.
