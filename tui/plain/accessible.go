@@ -64,20 +64,20 @@ func (a *Accessible) Turn(t protocol.Turn) error {
 	if name == owner && owner == t.Speaker {
 		name = cmp.Or(t.Match, name)
 	}
-	text := display.TerminalSafe(t.Text)
+	text := t.Text
 	if text != "" {
 		text = ": " + text
 	}
-	return a.line("%s, %s to %s%s", display.TerminalSafe(name), display.Clock(t.Start), display.Clock(t.End), text)
+	return a.line("%s, %s to %s%s", name, display.Clock(t.Start), display.Clock(t.End), text)
 }
 
 // Error reports a problem.
 func (a *Accessible) Error(text string) error {
-	return a.printf("Error: %s", display.TerminalSafe(text))
+	return a.printf("Error: %s", text)
 }
 
 // Notice reports something worth knowing.
-func (a *Accessible) Notice(text string) error { return a.printf("%s", display.TerminalSafe(text)) }
+func (a *Accessible) Notice(text string) error { return a.printf("%s", text) }
 
 // State reports what is new since the last call: the source and its notice, the
 // connection and its problems, who has begun to speak, lost audio, the end. It
@@ -100,7 +100,7 @@ func (a *Accessible) State(s display.State) error {
 		_ = a.line("%s", connSentence(s))
 	}
 	if s.Stream != old.Stream && s.Stream != "" && !s.Watching {
-		_ = a.line("Others watch it as stream %s.", display.TerminalSafe(s.Stream))
+		_ = a.line("Others watch it as stream %s.", s.Stream)
 	}
 	if s.Dropped > old.Dropped {
 		_ = a.line("Warning: %s dropped, %d in all.", display.Count(s.Dropped-old.Dropped, "chunk"), s.Dropped)
@@ -124,17 +124,17 @@ func (a *Accessible) State(s display.State) error {
 // reportInput reports where the audio comes from, and what is wrong with it.
 func (a *Accessible) reportInput(old, s display.State) {
 	if s.Source != "" && s.Source != old.Source {
-		switch source := display.TerminalSafe(s.Source); {
+		switch {
 		case s.Watching:
-			_ = a.line("Watching %s. There is no sound here.", source)
+			_ = a.line("Watching %s. There is no sound here.", s.Source)
 		case s.Playback != nil:
-			_ = a.line("Replaying %s.", source)
+			_ = a.line("Replaying %s.", s.Source)
 		default:
-			_ = a.line("Listening to %s.", source)
+			_ = a.line("Listening to %s.", s.Source)
 		}
 	}
 	if s.SourceNotice != "" && s.SourceNotice != old.SourceNotice {
-		_ = a.line("Notice: %s.", display.TerminalSafe(s.SourceNotice))
+		_ = a.line("Notice: %s.", s.SourceNotice)
 	}
 	if s.InputProblem != "" && s.InputProblem != old.InputProblem {
 		text := inputWarning(s)
@@ -150,7 +150,7 @@ func (a *Accessible) reportRecording(before, r *display.Recording) {
 	switch {
 	case r == nil:
 	case r.Stopped != "" && (before == nil || before.Stopped == ""):
-		_ = a.line("Warning: %s.", display.TerminalSafe(r.Stopped))
+		_ = a.line("Warning: %s.", r.Stopped)
 	case before == nil:
 		free := ""
 		if r.Free > 0 {
@@ -162,7 +162,7 @@ func (a *Accessible) reportRecording(before, r *display.Recording) {
 
 // inputWarning is the problem of the input as a sentence.
 func inputWarning(s display.State) string {
-	text := "Warning: " + display.TerminalSafe(s.InputProblem)
+	text := "Warning: " + s.InputProblem
 	if s.InputLost { // else it is a question
 		text += "."
 	}
@@ -204,10 +204,10 @@ func (a *Accessible) reportRecognised(s *display.Session) {
 		switch before := a.matches[p.Label]; {
 		case p.Recognised && p.Name != before:
 			a.matches[p.Label] = p.Name
-			_ = a.line("%s is recognised as %s.", display.TerminalSafe(p.Label), p.Name)
+			_ = a.line("%s is recognised as %s.", p.Label, p.Name)
 		case p.Name == p.Label && before != "": // another name is a typed one
 			delete(a.matches, p.Label)
-			_ = a.line("%s is no longer recognised as %s.", display.TerminalSafe(p.Label), before)
+			_ = a.line("%s is no longer recognised as %s.", p.Label, before)
 		}
 	}
 }
@@ -249,7 +249,7 @@ func (a *Accessible) Summary(s display.State) error {
 
 // connSentence is the state of the connection as a sentence.
 func connSentence(s display.State) string {
-	server := cmp.Or(display.TerminalSafe(s.Server), "the server")
+	server := cmp.Or(s.Server, "the server")
 	text := ""
 	switch s.Conn {
 	case display.Connecting:
@@ -266,7 +266,7 @@ func connSentence(s display.State) string {
 		text = "Connection failed"
 	}
 	if s.ConnReason != "" {
-		text += ": " + display.TerminalSafe(s.ConnReason)
+		text += ": " + s.ConnReason
 	}
 	return text + "."
 }
@@ -278,11 +278,11 @@ func (a *Accessible) printf(format string, args ...any) error {
 	return a.line(format, args...)
 }
 
-// line writes a line with one write, while mu is locked. After the first failure
-// nothing is written.
+// line writes a line with one write, while mu is locked. What comes from a network or a file
+// is made safe for a terminal here. After the first failure nothing is written.
 func (a *Accessible) line(format string, args ...any) error {
 	if a.err == nil {
-		_, err := fmt.Fprintf(a.w, format+"\n", args...)
+		_, err := io.WriteString(a.w, display.TerminalSafe(fmt.Sprintf(format, args...))+"\n")
 		a.err = OutputError(err)
 	}
 	return a.err

@@ -159,10 +159,10 @@ func (a *Accessible) last(args string) error {
 
 // entry prints a turn or a bookmark.
 func (a *Accessible) entry(s *display.Session, e display.Entry) {
-	line, text := "Bookmark, "+display.Clock(e.At), display.TerminalSafe(e.Note)
+	line, text := "Bookmark, "+display.Clock(e.At), e.Note
 	if e.Lane >= 0 {
 		line = fmt.Sprintf("%s, %s to %s", s.Speakers[e.Lane].Name, display.Clock(e.Turn.Start), display.Clock(e.Turn.End))
-		text = display.TerminalSafe(e.Turn.Text)
+		text = e.Turn.Text
 	}
 	if text == "" {
 		_ = a.printf("%s.", line)
@@ -194,7 +194,7 @@ func (a *Accessible) status(string) error {
 	if s.Playback == nil {
 		_ = a.printf("%s", connSentence(s))
 	}
-	text := fmt.Sprintf("%s of audio from %s", display.Clock(s.Position), display.TerminalSafe(s.Source))
+	text := fmt.Sprintf("%s of audio from %s", display.Clock(s.Position), s.Source)
 	if s.Length > 0 {
 		text += " of " + display.Clock(s.Length)
 	}
@@ -207,7 +207,7 @@ func (a *Accessible) status(string) error {
 		_ = a.printf("%s, %s dropped.", text, display.Count(s.Dropped, "chunk"))
 	}
 	if r := s.Recording; r != nil && r.Stopped != "" {
-		_ = a.printf("Warning: %s.", display.TerminalSafe(r.Stopped))
+		_ = a.printf("Warning: %s.", r.Stopped)
 	} else if r != nil {
 		_ = a.printf("Recording, %s, %s.", display.Clock(r.Length), display.Bytes(r.Bytes))
 	}
@@ -215,7 +215,7 @@ func (a *Accessible) status(string) error {
 		_ = a.printf("%s", inputWarning(s))
 	}
 	if s.Stream != "" && !s.Watching {
-		_ = a.printf("Others watch it as stream %s.", display.TerminalSafe(s.Stream))
+		_ = a.printf("Others watch it as stream %s.", s.Stream)
 	}
 	if s.Page != "" {
 		_ = a.printf("The page for an audience is at %s.", s.Page)
@@ -270,7 +270,7 @@ func (a *Accessible) bookmarks(string) error {
 		return a.printf("There are no bookmarks.")
 	}
 	for _, k := range annotations.Bookmarks() {
-		_ = a.printf("%s", strings.TrimSpace(display.Clock(k.At)+" "+display.TerminalSafe(k.Note)))
+		_ = a.printf("%s", strings.TrimSpace(display.Clock(k.At)+" "+k.Note))
 	}
 	return a.failure()
 }
@@ -290,7 +290,7 @@ func (a *Accessible) export(string) error {
 		return a.result("", err)
 	}
 	a.o.Annotations.MarkSaved(revision)
-	return a.printf("%s", display.TerminalSafe(text))
+	return a.printf("%s", text)
 }
 
 // result answers what was done, if anything, or what went wrong and what to do.
@@ -299,10 +299,10 @@ func (a *Accessible) result(text string, err error) error {
 	case err != nil:
 		_ = a.Error(err.Error())
 		if next != "" {
-			_ = a.printf("%s", display.TerminalSafe(next))
+			_ = a.printf("%s", next)
 		}
 	case text != "":
-		_ = a.printf("%s.", display.TerminalSafe(text))
+		_ = a.printf("%s.", text)
 	}
 	return a.failure()
 }
@@ -319,7 +319,7 @@ func (a *Accessible) microphone(args string) error {
 	}
 	if args == "" {
 		for i, d := range list {
-			text := fmt.Sprintf("%d: %s, %s", i+1, display.TerminalSafe(d.Name), display.TerminalSafe(d.System))
+			text := fmt.Sprintf("%d: %s, %s", i+1, d.Name, d.System)
 			if d.Used {
 				text += ", in use"
 			}
