@@ -11,6 +11,7 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,16 +140,7 @@ func PolicyHash(text string) string {
 // escapePath converts a path of the file system to a relative URL. "./" keeps a
 // folder with a colon from being parsed as a scheme.
 func escapePath(path string) string {
-	var b strings.Builder
-	b.WriteString("./")
-	for _, c := range []byte(filepath.ToSlash(path)) {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("/-_.~", c) >= 0 {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
+	return "./" + strings.NewReplacer("+", "%20", "%2F", "/").Replace(url.QueryEscape(filepath.ToSlash(path)))
 }
 
 func pageTemplate(length float64) *template.Template {
