@@ -38,8 +38,8 @@ func NewKeymap(settings []KeySetting) (k Keymap, i int, err error) {
 		}
 		s.Keys = slices.Clone(s.Keys)
 		for j, key := range s.Keys {
-			if key == "space" {
-				s.Keys[j] = " "
+			if key == "space" || key == "alt+space" {
+				s.Keys[j] = strings.TrimSuffix(key, "space") + " " // as Bubble Tea spells it
 			}
 		}
 		k.settings[i] = s
@@ -118,8 +118,8 @@ func (k Keymap) bindings() []binding {
 // shownKey is a key as the screen shows it.
 func shownKey(key string, ascii bool) string {
 	switch {
-	case key == " ":
-		return "space"
+	case strings.HasSuffix(key, " "):
+		return strings.TrimSuffix(key, " ") + "space"
 	case ascii:
 		return key
 	}

@@ -34,7 +34,7 @@ func TestKeymap(t *testing.T) {
 	m := modelWithKeys(t, 120, 34,
 		KeySetting{"", "freeze", []string{"z", "f5"}}, KeySetting{"", "zoom in", []string{"Z"}},
 		KeySetting{"", "undo", []string{"ctrl+u"}}, KeySetting{"", "mute", []string{"space"}}, KeySetting{"turn-list", "copy", []string{"c"}},
-		KeySetting{"", "sort", nil}, KeySetting{"", "pause", []string{"p"}})
+		KeySetting{"", "present", []string{"alt+space", "backspace"}}, KeySetting{"", "sort", nil}, KeySetting{"", "pause", []string{"p"}})
 	screenHas(t, m, "z freeze")
 	screenHas(t, m, "Z - zoom")
 	press(m, "z")
@@ -46,6 +46,12 @@ func TestKeymap(t *testing.T) {
 	screenHasNot(t, m, "FROZEN")
 	m.Update(tea.KeyMsg{Type: tea.KeyCtrlU})
 	screenHas(t, m, "undone: ")
+	for _, key := range []tea.KeyMsg{{Type: tea.KeySpace, Runes: []rune{' '}, Alt: true}, {Type: tea.KeyBackspace}} {
+		press(m, "left")
+		screenHas(t, m, "BACK")
+		m.Update(key)
+		screenHasNot(t, m, "BACK")
+	}
 	press(m, "s")
 	screenHasNot(t, m, "sorted by talk time")
 	press(m, ":")
