@@ -79,6 +79,7 @@ func (m *model) microphonesListed(msg listedMsg) {
 		return
 	}
 	v.list, v.listed = msg.list, true
+	v.selected = max(min(v.selected, len(v.list)-1), 0)
 	for i, d := range v.list {
 		if d.Used {
 			v.selected = i

@@ -123,6 +123,19 @@ func TestMicrophoneThatIsReplaced(t *testing.T) {
 	}
 }
 
+// TestMicrophonesThatAreGone: a list with fewer devices, none of which is in use, has a selected one.
+func TestMicrophonesThatAreGone(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
+	devices := &fakeMicrophones{list: []display.Microphone{{Input: "parec:0", Name: "Desk"}, {Input: "parec:1", Name: "Headset", Used: true}}}
+	m.o.Microphones = devices
+	m.bindKeys()
+	answerTo(m, press(m, "i"))
+	m.Update(listedMsg{list: devices.list[:1]})
+	screenHas(t, m, "▌ Desk")
+	m.Update(listedMsg{})
+	screenHas(t, m, "there is no microphone")
+}
+
 // TestMouseBelowTheMicrophones: a click on the choice does nothing below it.
 func TestMouseBelowTheMicrophones(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
