@@ -238,9 +238,12 @@ func fileFix(arg string) string {
 	return "A file is read with 'hubbub --input " + arg + "'."
 }
 
-// exactArgs requires one argument for each name. An empty one, as of an unset variable of a shell,
-// is none.
-func exactArgs(names ...string) cobra.PositionalArgs {
+// exactArgs requires one argument for each name.
+func exactArgs(names ...string) cobra.PositionalArgs { return neededArgs("", names...) }
+
+// neededArgs is exactArgs with a hint for missing ones. An empty argument, as of an unset variable
+// of a shell, is none.
+func neededArgs(fix string, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == len(names) && !slices.Contains(args, "") {
 			return nil
@@ -248,10 +251,7 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 		if len(args) > len(names) {
 			return noArgument(cmd, args[len(names)])
 		}
-		return usage.Error(
-			fmt.Sprintf("%s needs %s", cmd.CommandPath(), strings.Join(names, " and ")),
-			fmt.Sprintf("Usage: %s", cmd.UseLine()),
-		)
+		return usage.Error(fmt.Sprintf("%s needs %s", cmd.CommandPath(), strings.Join(names, " and ")), cmp.Or(fix, "Usage: "+cmd.UseLine()))
 	}
 }
 

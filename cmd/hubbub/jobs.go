@@ -53,12 +53,7 @@ func newJob(a *App, name, short string, do func(*client.Client, context.Context,
 	cmd := &cobra.Command{
 		Use:   name + " ID",
 		Short: short,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && args[0] != "" {
-				return nil
-			}
-			return usage.Error("hubbub jobs "+name+" needs the ID of a job", "'hubbub jobs' lists them.")
-		},
+		Args:  neededArgs("'hubbub jobs' lists them.", "the ID of a job"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withJobs(cmd, &service, func(ctx context.Context, c *connection) error {
 				job, err := do(c.Client, ctx, args[0])

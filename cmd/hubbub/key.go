@@ -128,12 +128,7 @@ that was signed elsewhere) or as a whole. A server with the same data folder, an
 all nodes of its cluster, refuse the key within about two seconds and close the
 streams and watchers that it opened. It cannot be undone.`,
 		Example: `  hubbub key revoke 5ZFQ2N7E4TJ3XWL6KHYV2MDACB --data /var/lib/hubbub`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && args[0] != "" {
-				return nil
-			}
-			return usage.Error("hubbub key revoke needs the ID of an API key", "'hubbub key list' lists them.")
-		},
+		Args:    neededArgs("'hubbub key list' lists them.", "the ID of an API key"),
 	}, dataFolder, func(_ context.Context, data string, args []string) error {
 		record, known, err := apikeys.Revoke(data, args[0], time.Now())
 		if err != nil {

@@ -40,16 +40,7 @@ one is displayed as its continuation. The exit code is 1 if the stream ended wit
 an error.`,
 		Example: `  hubbub watch 7c0e9a52-8f4b-4f0a-9c64-1f2b7d1f3a10 --server https://diarization.example
   hubbub watch ID --server https://diarization.example --output rttm > meeting.rttm`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return noArgument(cmd, args[1])
-			}
-			if len(args) == 1 && args[0] != "" {
-				return nil
-			}
-			return usage.Error("hubbub watch needs the ID of a stream",
-				"'hubbub live --server URL' shows it, at the start or under ?. A service does not list streams.")
-		},
+		Args: neededArgs("'hubbub live --server URL' shows it, at the start or under ?. A service does not list streams.", "the ID of a stream"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.complete(cmd); err != nil {
 				return err
