@@ -1,10 +1,10 @@
 package settings
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
 
 	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol"
@@ -91,64 +92,70 @@ func (f *File) fail(line int, format string, args ...any) error {
 func (f *File) parse(raw []byte) error {
 	var values map[string]any
 	if err := toml.Unmarshal(raw, &values); err != nil {
-		return f.decodeError(err)
+		var at *toml.DecodeError
+		if !errors.As(err, &at) {
+			return usage.Error(fmt.Sprintf("%s: %v", f.Path, err), "The file must be TOML (toml.io).")
+		}
+		line, _ := at.Position()
+		return f.fail(line, "%s", usage.PlainReason(strings.TrimPrefix(at.Error(), "toml: ")))
 	}
-	// Strict decoding into a struct of empty tables reports every key, with its line.
-	// A table without keys reports nothing.
-	var keys struct {
-		Names struct{} `toml:"names"`
-		Keys  struct {
-			Wire        struct{} `toml:"wire-view"`
-			Turns       struct{} `toml:"turn-list"`
-			Microphones struct{} `toml:"microphone-list"`
-		} `toml:"keys"`
-	}
-	err := toml.NewDecoder(bytes.NewReader(raw)).DisallowUnknownFields().Decode(&keys)
-	var all *toml.StrictMissingError
-	if !errors.As(err, &all) {
-		return f.decodeError(err)
-	}
-	for _, e := range all.Errors {
-		line, _ := e.Position()
-		if err := f.add(e.Key(), line, values); err != nil {
+	var lines unstable.Parser // values have none
+	lines.Reset(raw)
+	var table []string
+	for lines.NextExpression() {
+		e := lines.Expression()
+		var key []string
+		if e.Kind == unstable.KeyValue {
+			key = slices.Clip(table)
+		}
+		line := 0
+		for k := e.Key(); k.Next(); {
+			key, line = append(key, string(k.Node().Data)), lines.Shape(k.Node().Raw).Start.Line
+		}
+		if e.Kind == unstable.Table && isTable(key[0]) {
+			table = key
+			continue
+		}
+		value := any(values)
+		for _, k := range key {
+			inner, _ := value.(map[string]any)
+			value = inner[k]
+		}
+		if err := f.add(key, line, value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *File) decodeError(err error) error {
-	var at *toml.DecodeError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &at):
-		line, _ := at.Position()
-		if strings.Contains(at.Error(), "struct") { // of Go
+// isTable reports whether a name is that of a table.
+func isTable(name string) bool { return name == namesTable || name == keysTable }
+
+// add stores the value of a key, or those of an inline table.
+func (f *File) add(key []string, line int, value any) error {
+	if isTable(key[0]) {
+		if inline, ok := value.(map[string]any); ok {
+			for _, name := range slices.Sorted(maps.Keys(inline)) {
+				if err := f.add(append(slices.Clip(key), name), line, inline[name]); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		if len(key) == 1 {
 			return f.fail(line, "a table is expected, such as [%s] or [%s]", namesTable, keysTable)
 		}
-		return f.fail(line, "%s", usage.PlainReason(strings.TrimPrefix(at.Error(), "toml: ")))
 	}
-	return usage.Error(fmt.Sprintf("%s: %v", f.Path, err), "The file must be TOML (toml.io).")
-}
-
-// add stores the value of a key.
-func (f *File) add(key []string, line int, values map[string]any) error {
-	value := any(values)
-	for _, k := range key {
-		table, _ := value.(map[string]any)
-		value = table[k]
-	}
-	if key[0] == namesTable {
+	switch key[0] {
+	case keysTable:
+		return f.addKeys(key[1:], line, value)
+	case namesTable:
 		name, ok := value.(string)
 		if !ok || len(key) != 2 {
 			return f.fail(line, "a name must be text, such as SPEAKER_00 = \"Anna\" in the table [names]")
 		}
 		f.names = append(f.names, fileEntry{key[1], name, line})
 		return nil
-	}
-	if key[0] == keysTable && len(key) > 1 {
-		return f.addKeys(key[1:], line, value)
 	}
 	name := strings.Join(key, ".")
 	if !slices.Contains(settingNames(), name) {
