@@ -15,12 +15,12 @@ const minAlone = 0.5
 // Speakers, talks: in order of time, in total at most so many seconds.
 func (d *Document) Alone(speaker int, most float64) (spans []protocol.Span) {
 	for _, t := range d.Turns {
-		if t.Speaker != speaker {
+		if t.Speaker != speaker || t.End-t.Start < minAlone {
 			continue
 		}
 		rest := []protocol.Span{{Start: t.Start, End: t.End}}
 		for _, o := range d.Turns {
-			if o.Speaker == speaker {
+			if o.Speaker == speaker || o.Start >= t.End || o.End <= t.Start {
 				continue
 			}
 			var left []protocol.Span
