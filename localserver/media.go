@@ -30,7 +30,7 @@ const (
 	// begun by then may finish.
 	mediaAddressTTL = time.Hour
 	// maxTransfers bounds the concurrent uploads and downloads of one account on
-	// a node: each uses about a megabyte of memory.
+	// a node: each holds a chunk of 256 KiB in memory.
 	maxTransfers = 64
 	// sweepInterval is how often the remains of abandoned uploads and replaced
 	// objects are removed, and sweepTimeout bounds one removal.

@@ -171,7 +171,6 @@ func TestAccountStorageAfterAnAbandonedWrite(t *testing.T) {
 	if _, err := w.Write(noise(quota/2, 1)); err != nil {
 		t.Fatal(err)
 	}
-	w.await(0)
 	over(t, s.write("a", "y", 1, true, time.Now()))
 	testkit.NoError(t, s.Close())
 	again := openQuota(t, dir)

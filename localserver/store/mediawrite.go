@@ -14,10 +14,6 @@ import (
 )
 
 const (
-	// maxInFlight is how many chunks of a write wait for the store at once.
-	// Together with the one that is being filled they are all the memory of a
-	// write.
-	maxInFlight = 3
 	// mediaTimeout bounds one step of a write.
 	mediaTimeout = 10 * time.Second
 	// claimPause is the time between two reads of a permit that is claimed.
@@ -39,23 +35,14 @@ type MediaWriter struct {
 	renewed  time.Time
 	admitted int64 // bytes, within the account's quota
 
-	buf      []byte // the chunk that is being filled
-	spare    [][]byte
-	inFlight []pendingChunk
-	n        int64 // chunks that were sent
-	size     int64
-	sum      hash.Hash
-	err      error // the first failure; nothing is written after it
+	buf  []byte // the chunk that is being filled
+	size int64  // bytes that were stored
+	sum  hash.Hash
+	err  error // the first failure; nothing is written after it
 	// committed is a write that Abort must not undo: it is committed, or its
 	// outcome is unknown.
 	committed bool
 	permit    string // "" = none
-}
-
-// pendingChunk is a chunk that the store has not acknowledged.
-type pendingChunk struct {
-	ack jetstream.PubAckFuture
-	buf []byte
 }
 
 // CreateMedia begins to write an object. ctx bounds the writing.
@@ -64,7 +51,7 @@ func (s *Store) CreateMedia(ctx context.Context, account, name string, now func(
 		return nil, s.report("create media", err)
 	}
 	w := &MediaWriter{store: s, ctx: ctx, now: now, name: name, key: mediaKey(account, name),
-		blob: uuid.NewString(), sum: sha256.New()}
+		blob: uuid.NewString(), buf: make([]byte, 0, mediaChunk), sum: sha256.New()}
 	w.entry = entryKey(w.key, w.blob)
 	if err := w.renew(0); err != nil {
 		return nil, s.report("create media", err)
@@ -88,90 +75,59 @@ func (w *MediaWriter) renew(ask int64) error {
 	return nil
 }
 
-// Write takes the next bytes. It waits while too many chunks are in flight.
+// Write takes the next bytes. It waits until the store has every full chunk of them.
 func (w *MediaWriter) Write(p []byte) (int, error) {
 	written := 0
 	for len(p) > 0 && w.err == nil {
-		if w.buf == nil {
-			w.buf = w.emptyBuffer()
-		}
 		n := copy(w.buf[len(w.buf):mediaChunk], p)
 		w.buf = w.buf[:len(w.buf)+n]
 		p, written = p[n:], written+n
 		if len(w.buf) == mediaChunk {
-			w.send()
+			w.err = w.flush()
 		}
 	}
 	return written, w.err
 }
 
-func (w *MediaWriter) emptyBuffer() []byte {
-	if n := len(w.spare); n > 0 {
-		buf := w.spare[n-1]
-		w.spare = w.spare[:n-1]
-		return buf[:0]
-	}
-	return make([]byte, 0, mediaChunk)
-}
-
-// send sends the chunk that is being filled.
-func (w *MediaWriter) send() {
+// flush stores the chunk that is being filled.
+func (w *MediaWriter) flush() error {
+	n := int64(len(w.buf))
 	if w.now().Sub(w.renewed) > writeLease/5 {
-		if w.err = w.renew(0); w.err != nil {
-			return
+		if err := w.renew(0); err != nil {
+			return err
 		}
 	}
-	if w.err = w.store.admit(w.ctx, int64(len(w.buf)), forMedia); w.err != nil {
-		return
+	if err := w.store.admit(w.ctx, n, forMedia); err != nil {
+		return err
 	}
-	if w.err = w.grow(int64(len(w.buf))); w.err != nil {
-		return
+	if err := w.grow(n); err != nil {
+		return err
+	}
+	to, err := chunkSubject(w.blob, w.size/mediaChunk)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, mediaTimeout)
+	defer cancel()
+	err = retry(ctx, func(ctx context.Context) error {
+		_, err := w.store.js.Publish(ctx, to, w.buf)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	_, _ = w.sum.Write(w.buf) // never fails
-	w.size += int64(len(w.buf))
-	to, err := chunkSubject(w.blob, w.n)
-	if err != nil {
-		w.err = err
-		return
-	}
-	ack, err := w.store.js.PublishAsync(to, w.buf)
-	if err != nil {
-		w.err = err
-		return
-	}
-	w.inFlight = append(w.inFlight, pendingChunk{ack, w.buf})
-	w.n++
-	w.buf = nil
-	w.await(maxInFlight)
-}
-
-// await waits until at most n chunks are in flight.
-func (w *MediaWriter) await(n int) {
-	for len(w.inFlight) > n && w.err == nil {
-		first := w.inFlight[0]
-		timeout := time.NewTimer(mediaTimeout)
-		select {
-		case <-first.ack.Ok():
-			w.spare = append(w.spare, first.buf)
-		case err := <-first.ack.Err():
-			w.err = err
-		case <-w.ctx.Done():
-			w.err = context.Cause(w.ctx)
-		case <-timeout.C:
-			w.err = errors.New("the store does not respond")
-		}
-		timeout.Stop()
-		w.inFlight = w.inFlight[1:]
-	}
+	w.size += n
+	w.buf = w.buf[:0]
+	return nil
 }
 
 // Commit makes what was written, after prefix, the object of its name. After
 // an error the earlier object remains, and Abort removes the blob.
 func (w *MediaWriter) Commit(prefix []byte) (MediaInfo, error) {
 	if len(w.buf) > 0 && w.err == nil {
-		w.send()
+		w.err = w.flush()
 	}
-	w.await(0)
 	if w.err == nil {
 		w.err = w.grow(int64(len(prefix)))
 	}
@@ -285,11 +241,6 @@ func (w *MediaWriter) Abort() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), mediaTimeout)
 	defer cancel()
-	w.ctx = ctx
-	for len(w.inFlight) > 0 && ctx.Err() == nil {
-		w.err = nil
-		w.await(0) // up to the next refusal; a chunk that arrived after the deletion would remain
-	}
 	// If any of this fails, the sweep has the entry.
 	if w.store.deleteBlob(ctx, w.blob) == nil {
 		_ = w.store.media.names.remove(ctx, w.entry, 0)
