@@ -8,7 +8,7 @@
 //	worker.go     chunks go through the diarizer
 //	validator.go  what the diarizer returns becomes events that the contract allows
 //	writer.go     events, pings and the close frame go to the socket
-//	journal.go    the same events go to the store
+//	journal.go    the same events go to the store, and then the end of the record
 //
 // A stream has four goroutines besides the one that runs it: reader, writer,
 // journal and snapshot writer, and one more when its audio is recorded. Run

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -14,8 +13,6 @@ const (
 	// recordTimeout bounds how long the end of a stream waits for the store:
 	// the close frame has to be sent within 2 s of end_of_stream.
 	recordTimeout = 1500 * time.Millisecond
-	// recordInterval is the time between two attempts in it.
-	recordInterval = 500 * time.Millisecond
 	// storeTimeout bounds one call of the store.
 	storeTimeout = 5 * time.Second
 )
@@ -63,72 +60,22 @@ var (
 // all in the store.
 const causeEventsLost = "its events could not be kept"
 
-// recordEnd writes the end of the stream to the store, after all of its
-// events, so that whoever reads done finds them. It reports whether the store
-// took it in the time that the client can be kept waiting.
-func (s *Stream) recordEnd(ctx context.Context, end *ending) bool {
+// recordEnd writes the end of the stream to the store, after all of its events. What the
+// store does not take in the time that the client can be kept waiting is left to the
+// outbox. It reports whether all of it is kept.
+func (s *Stream) recordEnd(ctx context.Context, end *ending) (kept bool) {
 	// A stream that is canceled gets its time as well.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	s.audioWriter.finish(ctx, end.status == store.Done)
 	s.snapshots.wait(ctx)
-	if !s.journal.drain(ctx) {
-		return false
-	}
+	s.journal.finish(*end, s.config.Now().UTC())
+	waitFor(ctx, s.journal.done)
+	rest := s.journal.handOver()
 	if missing := s.journal.missing(); missing > 0 {
 		s.log.Error("events of a stream could not be stored", "events", missing)
-		end.loseEvents()
 	}
-	for !s.finishRecord(ctx, end) {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(recordInterval):
-		}
-	}
-	return true
-}
-
-// loseEvents turns the end of a stream whose events are not all kept into an error.
-func (e *ending) loseEvents() {
-	if e.status == store.Done {
-		e.status, e.cause = store.Failed, causeEventsLost
-	}
-}
-
-// handOver leaves to the outbox what the store has not taken, before the
-// client gets its close frame. It reports whether the outbox has it durably.
-func (s *Stream) handOver(end *ending) bool {
-	p, complete := s.journal.handOver()
-	if !complete {
-		end.loseEvents()
-	}
-	p.Status, p.Cause, p.At = end.status, end.cause, s.config.Now().UTC()
-	return s.config.Outbox.Add(&p)
-}
-
-// finishRecord writes the end of the stream into its record and reports whether
-// no further attempt is needed. An end that other nodes have recorded is the end of
-// the stream.
-func (s *Stream) finishRecord(ctx context.Context, end *ending) bool {
-	err := s.config.Store.Finish(ctx, s.config.ID, end.status, s.config.Now().UTC(), end.cause)
-	if errors.Is(err, store.ErrConflict) {
-		rec, unread := s.config.Store.Get(ctx, s.config.ID)
-		switch {
-		case unread != nil:
-			err = unread
-		case rec.Status == end.status: // an earlier attempt was carried out
-			err = nil
-		default:
-			end.status, end.cause = rec.Status, rec.Cause
-		}
-	}
-	if err != nil {
-		s.log.Error("the end of a stream could not be stored", "error", err)
-	}
-	recorded := err == nil || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound)
-	if recorded {
-		s.journal.publishProgress(true)
-	}
-	return recorded
+	kept = rest == nil || s.config.Outbox.Add(rest)
+	*end = s.journal.end
+	return kept
 }

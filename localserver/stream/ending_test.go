@@ -77,14 +77,14 @@ func TestStoreThatIsLate(t *testing.T) {
 	}
 }
 
-// A store that takes the end of a stream at the second attempt is in time for a
+// A store that takes the end of a stream at the third attempt is in time for a
 // close with 1000, which says that the record is stored.
 func TestEndIsRetriedBeforeTheClose(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		s.setFail("finish")
 		c := s.open(streamtest.OneTurn())
 		go func() {
-			time.Sleep(time.Second)
+			time.Sleep(retryInterval + retryInterval/2)
 			s.setFail()
 		}()
 		ended(t, s, c, websocket.CloseNormalClosure)

@@ -18,8 +18,9 @@ const (
 	maxWaiting = 10000
 	// batchSize is how many events one call of the store takes.
 	batchSize = 500
-	// retryInterval is how long after a failure the store is called again.
-	retryInterval = time.Second
+	// retryInterval is how long after a failure the store is called again: a client that
+	// waits for the end of its stream has some attempts.
+	retryInterval = 500 * time.Millisecond
 	// renewInterval keeps the record of a running stream from expiring.
 	renewInterval = time.Hour
 	// progressInterval is how often watchers are told the progress of a stream.
@@ -28,8 +29,9 @@ const (
 	maxErrors = 16
 )
 
-// journal writes the events of one stream to the store, independently of the
-// client: a store that is slow or unavailable does not delay the stream.
+// journal writes the events of one stream to the store and then the end of its record,
+// independently of the client: a store that is slow or unavailable does not delay the
+// stream.
 type journal struct {
 	store    Store
 	id       string
@@ -42,8 +44,11 @@ type journal struct {
 	stored    int
 	lost      int
 	errors    []string // for the watchers, not stored
-	closing   bool
-	fenced    bool // other nodes have ended the stream in the store: nothing can follow
+	fenced    bool     // other nodes have ended the stream in the store: nothing can follow
+	closing   bool     // no more events follow, and end is what the record is to say
+	end       ending
+	at        time.Time // of the end
+	recorded  bool      // the store has everything; end is what the record says
 
 	wake   chan struct{}   // something waits, or the stream ends
 	done   chan struct{}   // closed when run has returned
@@ -99,29 +104,32 @@ func waitFor(ctx context.Context, done <-chan struct{}) bool {
 	}
 }
 
-// drain says that no more events follow, and waits until no attempt is left or
-// ctx ends. It reports which; after ctx, run continues.
-func (j *journal) drain(ctx context.Context) bool {
+// finish says that no more events follow, and what the record is to say when all of them
+// are stored, so that whoever reads done finds them.
+func (j *journal) finish(end ending, at time.Time) {
 	j.mu.Lock()
-	j.closing = true
+	j.closing, j.end, j.at = true, end, at
 	j.mu.Unlock()
 	notify(j.wake)
-	return waitFor(ctx, j.done)
 }
 
-// handOver ends run at once and returns the events that are not known to be
-// stored, and whether no event is lost. It is for the outbox, which continues.
-func (j *journal) handOver() (p PendingFinish, complete bool) {
+// handOver ends run at once and returns what the store is not known to have, for the
+// outbox, which continues; nil if it has everything.
+func (j *journal) handOver() *PendingFinish {
 	j.cancel()
 	<-j.done
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	p = PendingFinish{Stream: j.id, First: j.stored, Attempted: j.attempted}
+	if j.recorded {
+		return nil
+	}
+	j.loseEnd()
+	p := &PendingFinish{Stream: j.id, First: j.stored, Attempted: j.attempted, Status: j.end.status, Cause: j.end.cause, At: j.at}
 	for _, raw := range j.waiting {
 		p.Events = append(p.Events, string(raw))
 	}
 	j.waiting = nil
-	return p, j.lost == 0
+	return p
 }
 
 // missing is how many events are not stored. It is final once run has
@@ -132,7 +140,7 @@ func (j *journal) missing() int {
 	return j.lost + len(j.waiting)
 }
 
-// run writes events to the store until drain or handOver.
+// run writes to the store until it has everything after finish, or until handOver.
 func (j *journal) run() {
 	defer close(j.done)
 	if err := recovered.Guard(func() error { j.write(j.ctx); return nil }); err != nil {
@@ -190,8 +198,8 @@ func (j *journal) renew(ctx context.Context) {
 	}
 }
 
-// writeWaiting writes the events that wait. It reports whether no more will
-// follow.
+// writeWaiting writes the events that wait, and after the last ones the end of the
+// record. It reports whether the store has everything.
 func (j *journal) writeWaiting(ctx context.Context) (ended bool, err error) {
 	for {
 		j.mu.Lock()
@@ -202,7 +210,10 @@ func (j *journal) writeWaiting(ctx context.Context) (ended bool, err error) {
 		first, closing := j.stored, j.closing
 		j.mu.Unlock()
 		if len(batch) == 0 {
-			return closing, nil
+			if closing {
+				err = j.finishRecord(ctx)
+			}
+			return closing && err == nil, err
 		}
 		call, cancel := context.WithTimeout(ctx, storeTimeout)
 		err := j.store.Append(call, j.id, first, batch)
@@ -220,6 +231,35 @@ func (j *journal) writeWaiting(ctx context.Context) (ended bool, err error) {
 		j.stored += len(batch)
 		j.mu.Unlock()
 		j.publishProgress(false)
+	}
+}
+
+// finishRecord writes the end of the stream into its record. An end that other nodes have
+// recorded is the end of the stream.
+func (j *journal) finishRecord(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	j.loseEnd()
+	err := j.store.Finish(ctx, j.id, j.end.status, j.at, j.end.cause)
+	if errors.Is(err, store.ErrConflict) {
+		var rec store.Stream
+		// With the same status, an earlier attempt was carried out.
+		if rec, err = j.store.Get(ctx, j.id); err == nil && rec.Status != j.end.status {
+			j.end.status, j.end.cause = rec.Status, rec.Cause
+		}
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	j.recorded = true
+	j.publishProgress(true)
+	return nil
+}
+
+// loseEnd turns the end of a stream whose events are not all kept into an error.
+func (j *journal) loseEnd() {
+	if j.lost > 0 && j.end.status == store.Done {
+		j.end.status, j.end.cause = store.Failed, causeEventsLost
 	}
 }
 

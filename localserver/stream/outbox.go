@@ -15,7 +15,6 @@ import (
 
 	"hubbub/localserver/store"
 	"hubbub/protocol/atomicfile"
-	"hubbub/protocol/recovered"
 )
 
 const (
@@ -55,10 +54,10 @@ func (p *PendingFinish) valid(stream string) bool {
 		p.Status.Over() && p.First >= 0 && p.Attempted >= 0 && p.Attempted <= len(p.Events)
 }
 
-// Outbox holds the ends of streams that ended while the store was unavailable, and
-// delivers them when it is back. With a folder they are on disk before the client gets
-// its close frame, and the next process on the same folder delivers what this one could
-// not.
+// Outbox holds the ends of streams that ended while the store was unavailable. The
+// journal of each one is continued until the store has everything. With a folder they are
+// on disk before the client gets its close frame, and the next process on the same folder
+// delivers what this one could not.
 type Outbox struct {
 	store  Store
 	folder string // "" keeps them in memory
@@ -67,15 +66,13 @@ type Outbox struct {
 	lost   *atomic.Int64 // events
 	limit  int64         // bytes of events
 
-	mu      sync.Mutex
-	waiting []*PendingFinish
-	bytes   int64
-	closing bool
-	closed  bool // nothing is delivered any more
-
-	wake   chan struct{}
-	done   chan struct{} // closed when run has returned
-	cancel context.CancelFunc
+	mu         sync.Mutex
+	waiting    int // streams
+	bytes      int64
+	closed     bool // to more streams
+	delivering sync.WaitGroup
+	ctx        context.Context // canceled when nothing is delivered any more
+	cancel     context.CancelFunc
 }
 
 // OpenOutbox returns a running outbox, with what an earlier process left in
@@ -83,191 +80,123 @@ type Outbox struct {
 // It adds to lost the events that cannot be delivered. Close ends it.
 func OpenOutbox(s Store, folder string, memory bool, lost *atomic.Int64, log *slog.Logger) *Outbox {
 	o := newOutbox(s, folder, memory, lost, log)
-	if err := o.load(); err != nil {
+	pending, err := o.load()
+	if err != nil {
 		log.Error("the outbox could not be read completely", "error", err)
 	}
-	o.start()
+	for _, p := range pending {
+		o.bytes += p.size()
+		o.start(p)
+	}
 	return o
 }
 
 func newOutbox(s Store, folder string, memory bool, lost *atomic.Int64, log *slog.Logger) *Outbox {
-	return &Outbox{store: s, folder: folder, memory: memory, lost: lost, log: log, limit: maxOutbox,
-		wake: make(chan struct{}, 1), done: make(chan struct{})}
-}
-
-func (o *Outbox) start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	o.cancel = cancel
-	go o.run(ctx)
+	o := &Outbox{store: s, folder: folder, memory: memory, lost: lost, log: log, limit: maxOutbox}
+	o.ctx, o.cancel = context.WithCancel(context.Background())
+	return o
 }
 
 // Add takes the end of a stream. It does not wait for the store. It reports
 // whether all of it is kept: on disk, if the outbox has a folder.
 func (o *Outbox) Add(p *PendingFinish) (durable bool) {
 	durable = o.folder != "" || o.memory
-	o.mu.Lock()
-	if o.bytes+p.size() > o.limit {
+	if !o.hold(p) {
 		o.lost.Add(int64(len(p.Events)))
 		o.log.Error("events of a stream are lost: the outbox is full", "stream", p.Stream, "events", len(p.Events))
 		p.Events, p.Attempted = nil, 0
 		p.Status, p.Cause = store.Failed, causeEventsLost
 		durable = false
 	}
-	o.bytes += p.size()
-	o.mu.Unlock()
 	if err := o.save(p); err != nil {
 		o.log.Error("the end of a stream is kept in memory only", "stream", p.Stream, "error", err)
 		durable = false
 	}
 	o.log.Warn("a stream has ended while the store is unavailable; it waits in the outbox", "stream", p.Stream, "events", len(p.Events))
+	o.start(p)
+	return durable
+}
+
+// hold counts the events of a stream if there is room for them, and reports whether there
+// is.
+func (o *Outbox) hold(p *PendingFinish) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	fits := o.bytes+p.size() <= o.limit
+	if fits {
+		o.bytes += p.size()
+	}
+	return fits
+}
+
+// start starts the delivery of a stream.
+func (o *Outbox) start(p *PendingFinish) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
-		o.abandon(p)
-		return durable
+		o.abandon(p, len(p.Events))
+		return
 	}
-	o.waiting = append(o.waiting, p)
-	notify(o.wake)
-	return durable
+	o.waiting++
+	o.delivering.Go(func() { o.deliver(p) })
+}
+
+// deliver writes to the store what it does not have of one stream.
+func (o *Outbox) deliver(p *PendingFinish) {
+	size := p.size()
+	j := newJournal(o.store, p.Stream, o.log.With("stream", p.Stream))
+	defer context.AfterFunc(o.ctx, j.cancel)()
+	for _, e := range p.Events {
+		j.waiting = append(j.waiting, []byte(e))
+	}
+	p.Events = nil
+	j.stored, j.attempted = p.First, p.Attempted
+	j.finish(ending{status: p.Status, cause: p.Cause}, p.At)
+	j.run()
+	o.mu.Lock()
+	o.waiting--
+	o.bytes -= size
+	o.mu.Unlock()
+	if !j.recorded {
+		o.abandon(p, j.missing())
+		return
+	}
+	o.lost.Add(int64(j.lost))
+	if o.folder != "" {
+		if err := os.Remove(o.file(p)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			o.log.Error("a file of the outbox cannot be removed", "stream", p.Stream, "error", err)
+		}
+	}
+	o.log.Info("the end of a stream is stored", "stream", p.Stream, "status", string(j.end.status))
 }
 
 // Len is how many streams wait.
 func (o *Outbox) Len() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return len(o.waiting)
+	return o.waiting
 }
 
 // Close waits until everything is delivered, or ctx ends, and then ends the
 // outbox.
 func (o *Outbox) Close(ctx context.Context) {
 	o.mu.Lock()
-	again := o.closing
-	o.closing = true
-	o.mu.Unlock()
-	if again {
-		return
-	}
-	notify(o.wake)
-	waitFor(ctx, o.done)
-	o.cancel()
-	<-o.done
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	o.closed = true
-	for _, p := range o.waiting {
-		o.abandon(p)
-	}
+	o.mu.Unlock()
+	defer context.AfterFunc(ctx, o.cancel)()
+	o.delivering.Wait()
+	o.cancel()
 }
 
-// abandon logs what happens to a stream that this process has not delivered.
-func (o *Outbox) abandon(p *PendingFinish) {
+// abandon logs what happens to a stream of which this process has not delivered so many
+// events.
+func (o *Outbox) abandon(p *PendingFinish, events int) {
 	if o.folder != "" {
 		o.log.Warn("the end of a stream waits in the data folder: start the server on it again when the cluster is back", "stream", p.Stream)
 		return
 	}
-	o.lost.Add(int64(len(p.Events)))
-	o.log.Error("the end of a stream is lost: it will read error", "stream", p.Stream, "events", len(p.Events))
-}
-
-// run delivers until Close, or until ctx is canceled.
-func (o *Outbox) run(ctx context.Context) {
-	defer close(o.done)
-	for ctx.Err() == nil {
-		o.mu.Lock()
-		var next *PendingFinish
-		if len(o.waiting) > 0 {
-			next = o.waiting[0]
-		}
-		closing := o.closing
-		o.mu.Unlock()
-		if next == nil {
-			if closing {
-				return
-			}
-			select {
-			case <-o.wake:
-			case <-ctx.Done():
-			}
-			continue
-		}
-		err := recovered.Guard(func() error { return o.deliver(ctx, next) })
-		if err == nil {
-			o.remove(next)
-			continue
-		}
-		o.log.Debug("the end of a stream waits for the store", "stream", next.Stream, "error", err)
-		o.postpone() // so that one that fails delays no other
-		select {
-		case <-time.After(retryInterval):
-		case <-ctx.Done():
-		}
-	}
-}
-
-// deliver writes to the store what it does not have of one stream.
-func (o *Outbox) deliver(ctx context.Context, p *PendingFinish) error {
-	for len(p.Events) > 0 {
-		if p.Attempted == 0 {
-			p.Attempted = min(len(p.Events), batchSize)
-		}
-		batch := make([][]byte, p.Attempted)
-		for i := range batch {
-			batch[i] = []byte(p.Events[i])
-		}
-		call, cancel := context.WithTimeout(ctx, storeTimeout)
-		err := o.store.Append(call, p.Stream, p.First, batch)
-		cancel()
-		if errors.Is(err, store.ErrConflict) {
-			o.lost.Add(int64(len(p.Events)))
-			o.log.Error("events of a stream are lost: other nodes considered this one dead and have ended the stream",
-				"stream", p.Stream, "events", len(p.Events))
-			o.drop(p, len(p.Events))
-			p.Status, p.Cause = store.Failed, causeEventsLost
-			break
-		}
-		if err != nil {
-			return err
-		}
-		p.First += len(batch)
-		o.drop(p, len(batch))
-	}
-	call, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	err := o.store.Finish(call, p.Stream, p.Status, p.At, p.Cause)
-	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
-		return nil // ended by an earlier attempt or by another node
-	}
-	return err
-}
-
-// drop removes the first n events of a stream.
-func (o *Outbox) drop(p *PendingFinish, n int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	before := p.size()
-	p.Events, p.Attempted = p.Events[n:], 0
-	o.bytes -= before - p.size()
-}
-
-// remove removes the first stream, which is delivered.
-func (o *Outbox) remove(p *PendingFinish) {
-	o.mu.Lock()
-	o.waiting = o.waiting[1:]
-	o.mu.Unlock()
-	if o.folder != "" {
-		if err := os.Remove(o.file(p)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			o.log.Error("a file of the outbox cannot be removed", "stream", p.Stream, "error", err)
-		}
-	}
-	o.log.Info("the end of a stream is stored", "stream", p.Stream, "status", string(p.Status))
-}
-
-// postpone moves the first stream to the end.
-func (o *Outbox) postpone() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.waiting = append(o.waiting[1:], o.waiting[0])
+	o.lost.Add(int64(events))
+	o.log.Error("the end of a stream is lost: it will read error", "stream", p.Stream, "events", events)
 }
 
 func (o *Outbox) file(p *PendingFinish) string { return filepath.Join(o.folder, p.Stream+outboxFile) }
@@ -289,16 +218,16 @@ func (o *Outbox) save(p *PendingFinish) error {
 
 // load reads the folder. The error names the files that cannot be used, which
 // are left in place.
-func (o *Outbox) load() error {
+func (o *Outbox) load() (pending []*PendingFinish, err error) {
 	if o.folder == "" {
-		return nil
+		return nil, nil
 	}
 	entries, err := os.ReadDir(o.folder)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var errs []error
 	for _, e := range entries {
@@ -318,8 +247,7 @@ func (o *Outbox) load() error {
 			errs = append(errs, fmt.Errorf("%s: %w", e.Name(), err))
 			continue
 		}
-		o.waiting = append(o.waiting, p)
-		o.bytes += p.size()
+		pending = append(pending, p)
 	}
-	return errors.Join(errs...)
+	return pending, errors.Join(errs...)
 }

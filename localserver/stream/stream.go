@@ -169,9 +169,9 @@ func (s *Stream) Run(ctx context.Context, drain <-chan struct{}) {
 		s.journal.publishProgress(false) // before the record says that the stream is over
 	}
 	s.words.finish(ctx, end == endOfStream, s.counters) // before the record says that everything is stored
-	recorded := s.recordEnd(ctx, &end) || s.handOver(&end)
+	kept := s.recordEnd(ctx, &end)
 	sent := end
-	if end.code == websocket.CloseNormalClosure && !(recorded && end.status == store.Done) {
+	if end.code == websocket.CloseNormalClosure && !(kept && end.status == store.Done) {
 		// A close with 1000 says that the record and the events are stored.
 		sent = notRecorded
 	}
