@@ -89,7 +89,7 @@ func TestGarbage(t *testing.T) {
 	dir := t.TempDir()
 	h := serve(t, func(o *setup) { o.TLS.Mode, o.DataDir = certificate.Off, dir })
 	good := mustKey(t, dir, "a", apikeys.PlanPro, time.Hour, time.Now())
-	sealed := h.signer.sign(grant{method: "PUT", account: "a", name: "x", expires: time.Now().Add(time.Hour)})
+	sealed := h.signer.sign("PUT", "a", "x", time.Now().Add(time.Hour))
 	client := &http.Client{Timeout: testkit.Timeout, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 	throw := func(seed uint64, n int) {
 		var all sync.WaitGroup

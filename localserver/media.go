@@ -2,12 +2,7 @@ package localserver
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,6 +10,8 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	"github.com/golang-jwt/jwt/v5"
 
 	"hubbub/localserver/store"
 	"hubbub/protocol"
@@ -99,10 +96,7 @@ func location(w http.ResponseWriter, r *http.Request) (name string, err error) {
 
 // grantMedia responds with a signed address.
 func (s *Server) grantMedia(w http.ResponseWriter, r *http.Request, method, name string) error {
-	var nonce [8]byte
-	_, _ = rand.Read(nonce[:]) // never fails: it ends the program instead
-	signed := s.signer.sign(grant{method: method, account: caller(r.Context()).Account, name: name,
-		expires: s.now().Add(mediaAddressTTL), nonce: binary.BigEndian.Uint64(nonce[:])})
+	signed := s.signer.sign(method, caller(r.Context()).Account, name, s.now().Add(mediaAddressTTL))
 	return respond(w, http.StatusCreated, protocol.MediaLocation{URL: s.httpURL(r, mediaPath+signed)})
 }
 
@@ -123,11 +117,11 @@ func (s *Server) beginTransfer(r *http.Request) (g grant, release func(), err er
 	if !ok {
 		return g, nil, refused(http.StatusForbidden, "This address is not valid, or has expired")
 	}
-	infoOf(r.Context()).who.Account = g.account
-	if s.transfers.Acquire(g.account) != nil {
+	infoOf(r.Context()).who.Account = g.Subject
+	if s.transfers.Acquire(g.Subject) != nil {
 		return g, nil, refused(http.StatusTooManyRequests, "Too many transfers at once; try again later")
 	}
-	return g, func() { s.transfers.Release(g.account) }, nil
+	return g, func() { s.transfers.Release(g.Subject) }, nil
 }
 
 // sweepMedia removes the remains of abandoned uploads and replaced objects.
@@ -141,91 +135,40 @@ func (s *Server) sweepMedia(ctx context.Context) error {
 	return err
 }
 
-// grant is what a signed address allows: one method on one object until a
-// time.
-//
-// The nonce makes each upload address a different one: a complete upload uses
-// up its address.
+// grant is what a signed address allows: one method on one object of the account Subject
+// until a time. Its ID makes each address a different one: a complete upload uses up its
+// address.
 type grant struct {
-	method  string // GET or PUT
-	account string
-	name    string // of the object, within the account
-	expires time.Time
-	nonce   uint64
+	jwt.RegisteredClaims
+	Method string `json:"method"` // GET or PUT
+	Name   string `json:"name"`   // of the object, within the account
 }
 
-// signer signs and verifies grants. All nodes of a cluster share its key, so
-// that an address is valid on each of them.
+// signer signs and verifies grants, as JSON Web Tokens. All nodes of a cluster share its
+// key, so that an address is valid on each of them. A signed grant contains no secret,
+// but whoever has it may do what it grants.
 type signer struct{ key []byte }
 
-// A signed grant is an opaque text: a MAC, then the grant. It contains no
-// secret, but whoever has it may do what it grants.
-const (
-	grantVersion = 2
-	// grantHead is version, method, expiry in seconds, nonce, length of the
-	// account.
-	grantHead = 1 + 1 + 8 + 8 + 2
-	// maxGrant bounds the text of a grant, in bytes.
-	maxGrant = 1024
-)
-
-// grantEncoding has one text for each value, so that a changed text is another
-// value.
-var grantEncoding = base64.RawURLEncoding.Strict()
-
-func (s signer) sign(g grant) string {
-	payload := make([]byte, 0, grantHead+len(g.account)+len(g.name))
-	payload = append(payload, grantVersion, g.method[0])
-	payload = binary.BigEndian.AppendUint64(payload, uint64(g.expires.Unix()))
-	payload = binary.BigEndian.AppendUint64(payload, g.nonce)
-	payload = binary.BigEndian.AppendUint16(payload, uint16(len(g.account)))
-	payload = append(append(payload, g.account...), g.name...)
-	return grantEncoding.EncodeToString(append(s.mac(payload), payload...))
+func (s signer) sign(method, account, name string, expires time.Time) string {
+	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, grant{
+		jwt.RegisteredClaims{Subject: account, ExpiresAt: jwt.NewNumericDate(expires), ID: rand.Text()}, method, name,
+	}).SignedString(s.key)
+	if err != nil { // texts and a time always marshal
+		panic(err)
+	}
+	return text
 }
 
 // verify returns what a text grants to a method at the time now. ok is false
 // for anything but a text of sign for that method that has not expired.
 func (s signer) verify(text, method string, now time.Time) (g grant, ok bool) {
-	if len(text) > maxGrant {
-		return grant{}, false
-	}
-	raw, err := grantEncoding.DecodeString(text)
-	if err != nil || len(raw) < sha256.Size+grantHead {
-		return grant{}, false
-	}
-	mac, payload := raw[:sha256.Size], raw[sha256.Size:]
-	if !hmac.Equal(mac, s.mac(payload)) { // in constant time
-		return grant{}, false
-	}
-	// From here on the text is known to be one of sign.
-	account := int(binary.BigEndian.Uint16(payload[18:]))
-	g = grant{method: http.MethodGet, expires: time.Unix(int64(binary.BigEndian.Uint64(payload[2:])), 0),
-		nonce: binary.BigEndian.Uint64(payload[10:])}
-	if payload[1] == http.MethodPut[0] {
-		g.method = http.MethodPut
-	}
-	rest := payload[grantHead:]
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithExpirationRequired(),
+		jwt.WithStrictDecoding(), jwt.WithTimeFunc(func() time.Time { return now }))
+	_, err := parser.ParseWithClaims(text, &g, func(*jwt.Token) (any, error) { return s.key, nil })
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	if payload[0] != grantVersion || account > len(rest) || g.method != method || !now.Before(g.expires) {
-		return grant{}, false
-	}
-	g.account, g.name = string(rest[:account]), string(rest[account:])
-	return g, true
-}
-
-// permit names a signed grant in the store.
-func permit(signed string) string {
-	sum := sha256.Sum256([]byte(signed))
-	return hex.EncodeToString(sum[:])
-}
-
-func (s signer) mac(payload []byte) []byte {
-	h := hmac.New(sha256.New, s.key)
-	h.Write([]byte("hubbub media address\x00"))
-	h.Write(payload)
-	return h.Sum(nil)
+	return g, err == nil && g.Method == method
 }
 
 const (

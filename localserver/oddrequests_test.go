@@ -80,7 +80,7 @@ func newOddGenerator(h *host, seed uint64) *oddGenerator {
 	for _, account := range []string{apikeys.DefaultAccount, strings.Repeat("é", 64), "a.*.>"} {
 		for _, name := range []string{"x", "../..", "live/" + ended.id + "/turns.rttm", "live/*/turns.json", "live/" + strings.Repeat("A", 200) + "/turns.json"} {
 			for _, method := range []string{"GET", "PUT"} {
-				g.granted = append(g.granted, h.signer.sign(grant{method: method, account: account, name: name, expires: time.Now().Add(24 * time.Hour)}))
+				g.granted = append(g.granted, h.signer.sign(method, account, name, time.Now().Add(24*time.Hour)))
 			}
 		}
 	}
@@ -132,7 +132,7 @@ func (g *oddGenerator) length() int {
 	if g.IntN(4) > 0 {
 		return g.IntN(60)
 	}
-	near := []int{64, 128, 255, 256, 1024, maxGrant, 1500, maxTarget - 40, maxTarget, 4020, 4096, 5000, 8192, 12_000}
+	near := []int{64, 128, 255, 256, 1024, 1500, maxTarget - 40, maxTarget, 4020, 4096, 5000, 8192, 12_000}
 	return max(0, near[g.IntN(len(near))]+g.IntN(41)-20)
 }
 

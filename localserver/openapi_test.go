@@ -265,7 +265,7 @@ func (d *documented) mediaResponses() {
 }
 
 func (d *documented) downloads() {
-	gone := mediaPath + d.signer.sign(grant{method: "GET", account: apikeys.DefaultAccount, name: "gone", expires: time.Now().Add(time.Hour)})
+	gone := mediaPath + d.signer.sign("GET", apikeys.DefaultAccount, "gone", time.Now().Add(time.Hour))
 	get := func(method, at, header, value string, want int) reply {
 		r, _ := http.NewRequest(method, d.URL()+at, nil)
 		if header != "" {

@@ -12,7 +12,7 @@ import (
 )
 
 // maxTarget bounds the path and query of a request, in bytes. The longest that
-// the service issues is a media address of less than 1,100.
+// the service issues is a media address of less than 1,700.
 const maxTarget = 2048
 
 // openAPI describes the service, in OpenAPI 3.1. A test compares it with the

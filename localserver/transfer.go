@@ -52,9 +52,8 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 
-	permit := permit(r.PathValue("sealed"))
 	lookUp, done := context.WithTimeout(ctx, storeTimeout)
-	used, err := s.store.MediaUsed(lookUp, permit)
+	used, err := s.store.MediaUsed(lookUp, g.ID)
 	done()
 	switch {
 	case err != nil:
@@ -68,12 +67,12 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) error {
 		return protocol.Invalid("", "has a condition; an upload always replaces the object")
 	}
 	var over *store.QuotaError
-	info, err := s.receive(ctx, g, permit, r.ContentLength, body)
+	info, err := s.receive(ctx, g, r.ContentLength, body)
 	_ = body.control.SetWriteDeadline(time.Now().Add(responseTimeout)) // the deadline of the request may have passed meanwhile
 	switch {
 	case err == nil:
-		s.log.Info("media stored", "request", requestID(r.Context()), "account", g.account, "bytes", info.Size)
-		return respond(w, http.StatusOK, protocol.MediaLocation{URL: protocol.MediaScheme + g.name})
+		s.log.Info("media stored", "request", requestID(r.Context()), "account", g.Subject, "bytes", info.Size)
+		return respond(w, http.StatusOK, protocol.MediaLocation{URL: protocol.MediaScheme + g.Name})
 	case errors.As(err, &over):
 		w.Header().Set("Connection", "close")
 		return refused(http.StatusRequestEntityTooLarge, overQuota(over))
@@ -96,16 +95,16 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) error {
 
 // receive writes a body to the store. After an error the earlier object
 // remains.
-func (s *Server) receive(ctx context.Context, g grant, permit string, length int64, body *uploadReader) (store.MediaInfo, error) {
+func (s *Server) receive(ctx context.Context, g grant, length int64, body *uploadReader) (store.MediaInfo, error) {
 	if length > s.options.MaxMedia {
 		return store.MediaInfo{}, errTooLarge
 	}
-	object, err := s.store.CreateMedia(ctx, g.account, g.name, s.now)
+	object, err := s.store.CreateMedia(ctx, g.Subject, g.Name, s.now)
 	if err != nil {
 		return store.MediaInfo{}, err
 	}
 	defer object.Abort()
-	object.Bind(permit)
+	object.Bind(g.ID)
 	if length > 0 { // known; the rest is refused before it is sent
 		if err := object.Reserve(length); err != nil {
 			return store.MediaInfo{}, err
@@ -152,12 +151,12 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) error {
 	var content io.ReadSeeker
 	var info store.MediaInfo
 	kind := "application/octet-stream"
-	if id, format, ok := parseResultName(g.name); ok {
-		content, info, err = s.result(ctx, g.account, id, format)
+	if id, format, ok := parseResultName(g.Name); ok {
+		content, info, err = s.result(ctx, g.Subject, id, format)
 		kind = format.contentType
 	} else {
 		var object *store.MediaReader
-		if object, err = s.store.OpenMedia(ctx, g.account, g.name, s.now()); err == nil {
+		if object, err = s.store.OpenMedia(ctx, g.Subject, g.Name, s.now()); err == nil {
 			content, info = object, object.MediaInfo
 			defer func() { _ = object.Close() }() // what remains is swept
 		}
