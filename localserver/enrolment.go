@@ -49,8 +49,8 @@ func sealEnrolment(token string, e protocol.Enrolment) (json.RawMessage, error) 
 
 // openEnrolment decrypts the people of a stream that is opened with its token.
 func openEnrolment(token string, sealed json.RawMessage) (json.RawMessage, error) {
-	if len(sealed) == 0 || sealed[0] == '{' { // of a node of an earlier version, on a cluster while it is updated
-		return sealed, nil
+	if len(sealed) == 0 {
+		return nil, nil
 	}
 	var raw []byte
 	if err := json.Unmarshal(sealed, &raw); err != nil {

@@ -136,8 +136,7 @@ func (d *Delivery) Return(pause time.Duration) error { return d.msg.NakWithDelay
 // setUpQueues creates the queues, or finds them.
 func (s *Store) setUpQueues(ctx context.Context, storage jetstream.StorageType) (err error) {
 	s.queued, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		// Without an account: entries of earlier versions.
-		Name: jobStream, Subjects: []string{"hubbub.jobs.*", "hubbub.jobs.*.*"}, Storage: storage, Replicas: s.replicas,
+		Name: jobStream, Subjects: []string{"hubbub.jobs.*.*"}, Storage: storage, Replicas: s.replicas,
 		Retention: jetstream.WorkQueuePolicy, MaxAge: queueAge, MaxMsgs: maxQueuedTotal, MaxMsgsPerSubject: maxQueued,
 		MaxMsgSize: maxJob, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
 	})
@@ -147,9 +146,8 @@ func (s *Store) setUpQueues(ctx context.Context, storage jetstream.StorageType) 
 	s.queues = map[Queue]jetstream.Consumer{}
 	for _, q := range []Queue{RunQueue, HookQueue} {
 		s.queues[q], err = s.js.CreateOrUpdateConsumer(ctx, jobStream, jetstream.ConsumerConfig{
-			Durable: string(q), AckPolicy: jetstream.AckExplicitPolicy,
-			FilterSubjects: []string{"hubbub.jobs." + string(q), "hubbub.jobs." + string(q) + ".*"},
-			AckWait:        JobAckWait, MaxDeliver: -1, MaxAckPending: -1, Replicas: s.replicas,
+			Durable: string(q), FilterSubject: "hubbub.jobs." + string(q) + ".*", AckPolicy: jetstream.AckExplicitPolicy,
+			AckWait: JobAckWait, MaxDeliver: -1, MaxAckPending: -1, Replicas: s.replicas,
 		})
 		if err != nil {
 			return err
@@ -285,11 +283,8 @@ func (s *Store) QueueHook(ctx context.Context, j Job) error {
 }
 
 // RemoveEntry removes an entry from its queue and overwrites its bytes. It may have been
-// removed before, or be unknown: records of earlier versions do not name it.
+// removed before.
 func (s *Store) RemoveEntry(ctx context.Context, entry uint64) error {
-	if entry == 0 {
-		return nil
-	}
 	err := retry(ctx, func(ctx context.Context) error {
 		err := s.queued.SecureDeleteMsg(ctx, entry)
 		if err == nil || transient(err) {

@@ -243,35 +243,3 @@ func TestRequestIsErased(t *testing.T) {
 		t.Error("the request can be read after the server has ended")
 	}
 }
-
-// Jobs in a queue of an earlier version are delivered, with those that are new.
-func TestQueueOfEarlierVersion(t *testing.T) {
-	s := open(t, "")
-	ctx := t.Context()
-	config := s.queued.CachedInfo().Config
-	testkit.NoError(t, s.js.DeleteStream(ctx, jobStream))
-	config.Subjects, config.MaxMsgs, config.MaxMsgsPerSubject = []string{"hubbub.jobs.*"}, -1, 10_000
-	if _, err := s.js.CreateStream(ctx, config); err != nil {
-		t.Fatal(err)
-	}
-	for _, q := range []Queue{RunQueue, HookQueue} {
-		_, err := s.js.CreateConsumer(ctx, jobStream, jetstream.ConsumerConfig{
-			Durable: string(q), FilterSubject: "hubbub.jobs." + string(q), AckPolicy: jetstream.AckExplicitPolicy,
-			AckWait: JobAckWait, MaxDeliver: -1, MaxAckPending: -1,
-		})
-		testkit.NoError(t, err)
-	}
-	raw, err := json.Marshal(job("j1"))
-	testkit.NoError(t, err)
-	if _, err := s.js.Publish(ctx, "hubbub.jobs.run", raw); err != nil {
-		t.Fatal(err)
-	}
-	testkit.NoError(t, s.setUpQueues(ctx, jetstream.MemoryStorage))
-	testkit.NoError(t, s.CreateJob(ctx, job("j2")))
-	for _, want := range []string{"j1", "j2"} {
-		d := next(t, s)
-		if err := d.Done(ctx); d.Job.ID != want || err != nil {
-			t.Errorf("%+v (%v), want %s", d.Job, err, want)
-		}
-	}
-}
