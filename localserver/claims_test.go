@@ -2,7 +2,6 @@ package localserver
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -62,7 +61,7 @@ func TestUnknownOutcomeKeepsTheToken(t *testing.T) {
 			h.refused(again.URL, 401)
 			// The other one retries afterwards.
 			h.becomes(later.ID, "created")
-			testkit.Eventually(t, "no claim of unknown outcome", func() bool { return len(h.claims.list()) == 0 })
+			testkit.Eventually(t, "no claim of unknown outcome", func() bool { return !h.claims.locked(later.ID) })
 			if st := h.status(later.ID); st.Status != "created" {
 				t.Errorf("status %s", st.Status)
 			}
@@ -87,14 +86,52 @@ func TestUnknownOutcomeKeepsTheToken(t *testing.T) {
 	}
 }
 
+// withdrawing is a store in which a claim is withdrawn directly after its record was read.
+type withdrawing struct {
+	lossyStreams
+	read chan struct{} // closed when the record was read
+	done func()        // returns when the claim is withdrawn
+}
+
+func (d *withdrawing) Get(ctx context.Context, id string) (store.Stream, error) {
+	rec, err := d.records.Get(ctx, id)
+	if rec.Status == store.Running {
+		close(d.read)
+		d.done()
+	}
+	return rec, err
+}
+
+func (d *withdrawing) Withdraw(ctx context.Context, id, attempt string) error {
+	<-d.read
+	return d.records.Withdraw(ctx, id, attempt)
+}
+
+// A handshake that has read the record before a claim is withdrawn is not refused.
+func TestHandshakeDuringAWithdrawal(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	s := h.create()
+	h.Server.records = &withdrawing{lossyStreams{records: h.store, lost: 1, carried: true}, make(chan struct{}), func() {
+		testkit.Eventually(t, "no claim of unknown outcome", func() bool { return !h.claims.locked(s.ID) })
+	}}
+	h.refused(s.URL, 503)
+	conn, _, err := h.dial.Dial(s.URL, nil)
+	testkit.NoError(t, err)
+	_ = conn.Close()
+}
+
 // The claims of unknown outcome are bounded.
 func TestUnknownClaimsAreBounded(t *testing.T) {
 	t.Parallel()
-	c := newClaims(slog.New(slog.DiscardHandler))
-	for i := range maxUnknown + 10 {
-		c.remember(fmt.Sprint(i), "x")
-	}
-	if n := len(c.list()); n != maxUnknown {
-		t.Errorf("%d", n)
+	h := serve(t)
+	created := h.create()
+	// Nobody withdraws the claims of a server that has as many as it can have.
+	s := &Server{log: slog.New(slog.DiscardHandler), claims: &claims{locks: map[string]chan struct{}{}},
+		records: &lossyStreams{records: h.store, lost: 2}}
+	for range 2 {
+		if err := s.claim(t.Context(), created.ID, "x", time.Now()); !store.Unknown(err) || s.claims.locked(created.ID) {
+			t.Errorf("%v, locked: %v", err, s.claims.locked(created.ID))
+		}
 	}
 }

@@ -134,12 +134,12 @@ func notOpened(w http.ResponseWriter, err error) error {
 // openable returns the record of a stream that may be opened with a token, or
 // store.ErrToken.
 func (s *Server) openable(ctx context.Context, id, token string) (store.Stream, error) {
+	claimed := s.claims.locked(id) // if so, this node itself may have made it running
 	rec, err := s.lookUp(ctx, id)
 	if err != nil {
 		return rec, err
 	}
-	_, unknown := s.claims.attempt(id) // if so, this node itself may have made it running
-	if !rec.OpenedBy(token) || s.keys.Revoked(rec.Key) || rec.Status != store.Created && !unknown {
+	if !rec.OpenedBy(token) || s.keys.Revoked(rec.Key) || rec.Status != store.Created && !claimed {
 		return rec, store.ErrToken
 	}
 	return rec, nil

@@ -16,7 +16,7 @@
 // The following holds at every moment:
 //
 //   - A token opens one stream, once. A handshake whose outcome is unknown does
-//     not use it up: the next request repeats it, or it is withdrawn.
+//     not use it up: it is withdrawn.
 //   - The status of a stream goes from created to running to done or error and
 //     never back, except that a withdrawn stream reads created again.
 //   - No request passes that is not counted, and no stream opens beyond its
@@ -140,7 +140,7 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 		options: o, log: o.Logger, now: now, node: uuid.NewString(),
 		keys:      apikeys.NewKeyring(o.APIKeys, o.DataDir, now, o.Logger),
 		faults:    faults.Plan(o.Faults),
-		claims:    newClaims(o.Logger),
+		claims:    newClaims(),
 		overload:  limits.NewOverload(now, o.Logger),
 		streams:   limits.NewAdmission(o.MaxStreams, o.MaxAccountStreams),
 		watchers:  limits.NewAdmission(max(watchersPerStream*o.MaxStreams, minWatchers), maxAccountWatchers),
