@@ -113,7 +113,7 @@ func TestRequestsThatCannotBeCounted(t *testing.T) {
 // failingCounters are counters that do not respond.
 type failingCounters struct{}
 
-func (failingCounters) Take(context.Context, string, time.Time, int, int, time.Duration) (store.Count, error) {
+func (failingCounters) Take(context.Context, string, time.Time, int, time.Duration) (store.Count, error) {
 	return store.Count{}, errors.New("inner text")
 }
 

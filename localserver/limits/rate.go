@@ -15,7 +15,7 @@ import (
 
 // Counters is what a Rate needs of the store.
 type Counters interface {
-	Take(ctx context.Context, key string, now time.Time, n, limit int, window time.Duration) (store.Count, error)
+	Take(ctx context.Context, key string, now time.Time, limit int, window time.Duration) (store.Count, error)
 }
 
 // RateWindow is the time in which requests are counted.
@@ -36,10 +36,9 @@ const (
 // Rate bounds the requests of each account to each operation in any minute.
 //
 // A node with a store of its own counts by itself. Requests to several nodes are
-// counted in the store that they share, so that the count is exact. Concurrent
-// requests are counted in one call. Once the limit is reached, the store is not called
-// until the oldest request leaves the window. If it does not respond, requests are
-// refused, because other nodes may be counting.
+// counted in the store that they share, so that the count is exact. Once the limit is
+// reached, the store is not called until the oldest request leaves the window. If it does
+// not respond, requests are refused, because other nodes may be counting.
 type Rate struct {
 	store       Counters    // nil for a node that counts by itself
 	unavailable func() bool // reports whether the store has not responded for a while
@@ -54,24 +53,15 @@ type Rate struct {
 // window is what a node knows about the requests of one account to one
 // operation.
 type window struct {
-	queue struct { // requests that are not counted yet
-		sync.Mutex
-		waiting []*Counted
-	}
-
-	mu   sync.Mutex // held during the call of the store, which counts all that wait
+	mu   sync.Mutex // held during the call of the store
 	uses []time.Time
 	full time.Time // until when the limit is reached
 }
 
-// Counted is one request and the result of counting it.
+// Counted is the result of counting a request.
 type Counted struct {
-	Taken bool      // it is within the limit
-	Used  int       // requests in the window
-	Reset time.Time // when one more is available
-	Err   error     // it could not be counted
-
-	known bool // the rest is set
+	store.Count
+	Err error // it could not be counted
 }
 
 // errNotCounted is the error of a request that may or may not be within the limit.
@@ -83,83 +73,44 @@ func NewRate(shared Counters, unavailable func() bool, now func() time.Time, log
 	return &Rate{store: shared, unavailable: unavailable, now: now, log: log, windows: map[string]*window{}}
 }
 
-// Take counts one request, and with it all others of the account to the operation
-// that wait, if there are fewer than limit in the window. The store is called
-// with a deadline of its own, also after ctx has ended.
+// Take counts one request, if there are fewer than limit in the window. The store is
+// called with a deadline of its own, also after ctx has ended.
 func (r *Rate) Take(ctx context.Context, operation, account string, limit int) Counted {
 	key := operation + " " + account
 	win := r.window(key)
-	mine := &Counted{}
-	win.queue.Lock()
-	win.queue.waiting = append(win.queue.waiting, mine)
-	win.queue.Unlock()
-
 	win.mu.Lock()
 	defer win.mu.Unlock()
-	if mine.known { // an earlier call has counted it
-		return *mine
-	}
-	win.queue.Lock()
-	batch := win.queue.waiting
-	win.queue.waiting = nil
-	win.queue.Unlock()
-	r.count(ctx, key, win, batch, limit)
-	for _, c := range batch {
-		c.known = true
-	}
-	return *mine
-}
-
-// count counts some requests.
-func (r *Rate) count(ctx context.Context, key string, win *window, batch []*Counted, limit int) {
 	now := r.now()
 	win.prune(now)
-	if r.store == nil {
-		for _, c := range batch {
-			win.take(c, now, limit)
-		}
-		return
+	notCounted := Counted{store.Count{Reset: now.Add(countPause)}, errNotCounted}
+	switch {
+	case r.store == nil:
+		return Counted{Count: win.take(now, limit)}
+	case now.Before(win.full) && win.full.Sub(now) <= RateWindow: // beyond, the clock was set back
+		return Counted{Count: store.Count{Used: limit, Reset: win.full}}
+	case !r.storeUsable(now):
+		return notCounted
 	}
-	if now.Before(win.full) && win.full.Sub(now) <= RateWindow { // beyond, the clock was set back
-		for _, c := range batch {
-			c.Used, c.Reset = limit, win.full
-		}
-		return
+	timeout := countTimeout
+	if r.unavailable() {
+		timeout = lostTimeout
 	}
-	if r.storeUsable(now) {
-		timeout := countTimeout
-		if r.unavailable() {
-			timeout = lostTimeout
-		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
-		defer cancel()
-		got, err := r.store.Take(ctx, key, now, len(batch), limit, RateWindow)
-		if err == nil {
-			win.distribute(got, batch, now)
-			return
-		}
-		r.log.Warn("requests could not be counted", "error", err, "requests", len(batch))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	count, err := r.store.Take(ctx, key, now, limit, RateWindow)
+	switch {
+	case err != nil:
+		r.log.Warn("requests could not be counted", "error", err)
 		r.mu.Lock()
+		defer r.mu.Unlock()
 		r.resume = r.now().Add(countPause)
-		r.mu.Unlock()
+		return notCounted
+	case count.Taken:
+		win.uses = append(win.uses, now)
+	default:
+		win.full = count.Reset
 	}
-	for _, c := range batch {
-		c.Reset, c.Err = now.Add(countPause), errNotCounted
-	}
-}
-
-// distribute assigns the result of the store to the requests.
-func (win *window) distribute(got store.Count, batch []*Counted, now time.Time) {
-	for i, c := range batch {
-		c.Taken = i < got.Taken
-		c.Used = got.Used - max(0, got.Taken-1-i)
-		c.Reset = got.Reset
-		if c.Taken {
-			win.uses = append(win.uses, now)
-		} else {
-			win.full = got.Reset
-		}
-	}
+	return Counted{Count: count}
 }
 
 // storeUsable reports whether the store may be called.
@@ -205,9 +156,10 @@ func (win *window) prune(now time.Time) {
 }
 
 // take counts one request without the store.
-func (win *window) take(c *Counted, now time.Time, limit int) {
+func (win *window) take(now time.Time, limit int) (c store.Count) {
 	if c.Taken = len(win.uses) < limit; c.Taken {
 		win.uses = append(win.uses, now)
 	}
 	c.Used, c.Reset = len(win.uses), win.uses[0].Add(RateWindow)
+	return c
 }

@@ -50,7 +50,7 @@ func TestRateLimitOverNodes(t *testing.T) {
 // failingCounters are counters that do not respond.
 type failingCounters struct{ calls atomic.Int64 }
 
-func (d *failingCounters) Take(context.Context, string, time.Time, int, int, time.Duration) (store.Count, error) {
+func (d *failingCounters) Take(context.Context, string, time.Time, int, time.Duration) (store.Count, error) {
 	d.calls.Add(1)
 	return store.Count{}, errors.New("inner text")
 }
@@ -122,53 +122,6 @@ func TestRateLimitWhenTheClockIsSetBack(t *testing.T) {
 				t.Errorf("%s, set back by %v: %+v", name, back, c)
 			}
 		}
-	}
-}
-
-// gatedCounters delay every call until gate is closed.
-type gatedCounters struct {
-	Counters
-	calls atomic.Int64
-	gate  chan struct{}
-}
-
-func (s *gatedCounters) Take(ctx context.Context, key string, now time.Time, n, limit int, window time.Duration) (store.Count, error) {
-	s.calls.Add(1)
-	<-s.gate
-	return s.Counters.Take(ctx, key, now, n, limit, window)
-}
-
-// Concurrent requests are counted in few calls, each of them once.
-func TestRequestsAreCountedTogether(t *testing.T) {
-	t.Parallel()
-	own, err := store.Open(context.Background(), store.Options{})
-	testkit.NoError(t, err)
-	defer own.Close()
-	s := &gatedCounters{Counters: own, gate: make(chan struct{})}
-	l := NewRate(s, never, time.Now, slog.New(slog.DiscardHandler))
-	win := l.window("op a")
-	var all sync.WaitGroup
-	got := make(chan Counted, 50)
-	for range cap(got) {
-		all.Go(func() { got <- l.Take(context.Background(), "op", "a", 30) })
-	}
-	waiting := func() int { // one calls the store, the others wait
-		win.queue.Lock()
-		defer win.queue.Unlock()
-		return len(win.queue.waiting)
-	}
-	testkit.Eventually(t, "callers that wait", func() bool { return waiting() >= 45 })
-	close(s.gate)
-	all.Wait()
-	close(got)
-	taken := map[int]bool{}
-	for c := range got {
-		if c.Taken {
-			taken[c.Used] = true
-		}
-	}
-	if len(taken) != 30 || taken[0] || !taken[30] || s.calls.Load() > 10 {
-		t.Errorf("%d taken, %v, in %d calls", len(taken), taken, s.calls.Load())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"slices"
 	"time"
 )
 
@@ -17,10 +18,10 @@ const (
 	useBytes = 8 + 8
 )
 
-// Count is the state of a counter.
+// Count is the state of a counter after a use.
 type Count struct {
-	Taken int // uses that were within the limit and are counted
-	Used  int // uses within the window, including these
+	Taken bool // it was within the limit and is counted
+	Used  int  // uses within the window, including this one
 	// Reset is when the oldest of them leaves the window.
 	Reset time.Time
 }
@@ -31,15 +32,15 @@ type use struct {
 	call uint64
 }
 
-// Take counts up to n uses of a key over all nodes, as many as fit below limit in the
-// window that ends now. limit is at most MaxCounted, window at most counterTTL. After an
-// error, uses may have been counted all the same.
+// Take counts a use of a key over all nodes, if there are fewer than limit in the window
+// that ends now. limit is at most MaxCounted, window at most counterTTL. After an error,
+// it may have been counted all the same.
 //
 // It stores the times of the uses, so that the window slides and no window at all
 // contains more than limit. Concurrent nodes agree by compare-and-set, on their own
-// clocks. A call whose response is lost recognizes its own uses, so that none is counted
+// clocks. A call whose response is lost recognizes its own use, so that it is not counted
 // twice.
-func (s *Store) Take(ctx context.Context, key string, now time.Time, n, limit int, window time.Duration) (count Count, err error) {
+func (s *Store) Take(ctx context.Context, key string, now time.Time, limit int, window time.Duration) (count Count, err error) {
 	key = hashOf(key)
 	limit = min(limit, MaxCounted)
 	var random [8]byte
@@ -48,17 +49,11 @@ func (s *Store) Take(ctx context.Context, key string, now time.Time, n, limit in
 	err = s.counters.change(ctx, key, func(_ context.Context, value []byte) (next []byte, err error) {
 		uses := unpackUses(value, now.Add(-window), now.Add(window))
 		count = Count{Used: len(uses)}
-		for _, u := range uses {
-			if u.call == call { // an earlier attempt of this call was carried out
-				count.Taken++
-			}
-		}
-		if count.Taken == 0 && len(uses) < limit {
-			count.Taken = min(n, limit-len(uses))
-			count.Used += count.Taken
-			for range count.Taken {
-				uses = append(uses, use{now.UnixMilli(), call})
-			}
+		// Otherwise an earlier attempt of this call was carried out.
+		if count.Taken = slices.ContainsFunc(uses, func(u use) bool { return u.call == call }); !count.Taken && len(uses) < limit {
+			count.Taken = true
+			count.Used++
+			uses = append(uses, use{now.UnixMilli(), call})
 			next = packUses(uses)
 		}
 		count.Reset = time.UnixMilli(uses[0].ms).Add(window)

@@ -15,28 +15,28 @@ func TestCountersSlide(t *testing.T) {
 	ctx := context.Background()
 	take := func(key string, after time.Duration) Count {
 		t.Helper()
-		c, err := s.Take(ctx, key, noon.Add(after), 1, 3, time.Minute)
+		c, err := s.Take(ctx, key, noon.Add(after), 3, time.Minute)
 		testkit.NoError(t, err)
 		return c
 	}
 	for i, c := range []struct {
 		after time.Duration
-		taken int
+		taken bool
 		used  int
 		reset time.Duration
 	}{
-		{0, 1, 1, time.Minute}, {10 * time.Second, 1, 2, time.Minute}, {59 * time.Second, 1, 3, time.Minute},
-		{59 * time.Second, 0, 3, time.Minute},
+		{0, true, 1, time.Minute}, {10 * time.Second, true, 2, time.Minute}, {59 * time.Second, true, 3, time.Minute},
+		{59 * time.Second, false, 3, time.Minute},
 		// No window has more than three, not even one across two minutes.
-		{time.Minute, 1, 3, 70 * time.Second},
-		{61 * time.Second, 0, 3, 70 * time.Second}, {70 * time.Second, 1, 3, 119 * time.Second},
+		{time.Minute, true, 3, 70 * time.Second},
+		{61 * time.Second, false, 3, 70 * time.Second}, {70 * time.Second, true, 3, 119 * time.Second},
 	} {
 		got := take("k", c.after)
 		if got.Taken != c.taken || got.Used != c.used || !got.Reset.Equal(noon.Add(c.reset)) {
 			t.Errorf("%d: after %v %+v", i, c.after, got)
 		}
 	}
-	if c := take("other", 0); c.Taken != 1 || c.Used != 1 {
+	if c := take("other", 0); !c.Taken || c.Used != 1 {
 		t.Errorf("another key: %+v", c)
 	}
 }
@@ -48,20 +48,22 @@ func TestCountersAreExact(t *testing.T) {
 	taken := 0
 	for range 4 {
 		all.Go(func() {
-			for i := range 10 {
-				c, err := s.Take(context.Background(), "k", noon, 1+i%3, 25, time.Minute)
+			for range 10 {
+				c, err := s.Take(context.Background(), "k", noon, 25, time.Minute)
 				mu.Lock()
 				if err != nil {
 					t.Error(err)
 				}
-				taken += c.Taken
+				if c.Taken {
+					taken++
+				}
 				mu.Unlock()
 			}
 		})
 	}
 	all.Wait()
 	if taken != 25 {
-		t.Errorf("%d of 76 were counted, want 25", taken)
+		t.Errorf("%d of 40 were counted, want 25", taken)
 	}
 }
 

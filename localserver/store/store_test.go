@@ -317,7 +317,7 @@ func TestErrorHook(t *testing.T) {
 		"look up media":   func() error { _, err := s.StatMedia(ctx, "a", "x", noon); return err },
 		"open media":      func() error { _, err := s.OpenMedia(ctx, "a", "x", noon); return err },
 		"sweep media":     func() error { _, err := s.SweepMedia(ctx, noon); return err },
-		"count":           func() error { _, err := s.Take(ctx, "k", noon, 1, 1, time.Minute); return err },
+		"count":           func() error { _, err := s.Take(ctx, "k", noon, 1, time.Minute); return err },
 	} {
 		failed = nil
 		if err := f(); err == nil || !strings.Contains(err.Error(), call) {
