@@ -108,34 +108,20 @@ func (r *reader) binaryFrame(body io.Reader) {
 		r.end(tooFast)
 		return
 	}
-	samples, ok := r.buffer()
-	if !ok {
-		return
-	}
-	if err := protocol.DecodeChunk(samples, r.frame[:n]); err != nil {
+	c := chunk{make([]float32, protocol.ChunkSamples), time.Now()}
+	if err := protocol.DecodeChunk(c.samples, r.frame[:n]); err != nil {
 		r.reject(err.Error()) // the chunk is silence now
 	}
-	r.chunks <- chunk{samples, time.Now()} // never blocks: it has room for all buffers
-}
-
-// buffer returns an empty chunk buffer. While there is none, nothing is read
-// from the socket; ok is false when the worker takes no more chunks.
-func (r *reader) buffer() (samples []float32, ok bool) {
 	select {
-	case samples = <-r.free:
-	default:
+	case r.chunks <- c:
+	default: // while there is no room, nothing is read from the socket
 		r.pacer.block(true)
 		defer r.pacer.block(false)
 		select {
-		case samples = <-r.free:
-		case <-r.stop:
-			return nil, false
+		case r.chunks <- c:
+		case <-r.stop: // the worker takes no more chunks
 		}
 	}
-	if samples == nil {
-		samples = make([]float32, protocol.ChunkSamples)
-	}
-	return samples, true
 }
 
 // textFrame takes one text frame.

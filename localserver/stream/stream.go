@@ -97,10 +97,9 @@ type Stream struct {
 	audioWriter *audioWriter // nil unless audio is recorded
 	snapshots   *snapshotWriter
 
-	chunks chan chunk     // from the reader to the worker; closed at the end of the input
-	free   chan []float32 // empty buffers, from the worker to the reader; together there are queuedChunks
-	input  ending         // why chunks was closed
-	stop   chan struct{}  // closed when the worker takes no more chunks
+	chunks chan chunk    // from the reader to the worker; closed at the end of the input
+	input  ending        // why chunks was closed
+	stop   chan struct{} // closed when the worker takes no more chunks
 
 	supersede  sync.Once
 	superseded chan struct{} // closed when another stream resumes this one
@@ -121,16 +120,12 @@ func New(c Config, conn Socket, d Diarizer) *Stream {
 		writer:   newWriter(conn, c.Log),
 		journal:  newJournal(c.Store, c.ID, c.Log),
 		chunks:   make(chan chunk, queuedChunks),
-		free:     make(chan []float32, queuedChunks),
 		stop:     make(chan struct{}),
 
 		superseded: make(chan struct{}),
 		snapshots:  startSnapshotWriter(c.Store, c.ID, c.Log),
 	}
 	s.writer.closeTimeout += c.CloseDelay
-	for range queuedChunks {
-		s.free <- nil // allocated when first needed
-	}
 	if c.Recogniser != nil {
 		s.words = startTranscript(c.Recogniser, s)
 	}

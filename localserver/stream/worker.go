@@ -75,7 +75,6 @@ func (s *Stream) push(c chunk) bool {
 	began := time.Now()
 	ok := s.diarize(func(out []engine.Event) []engine.Event { return s.diarizer.Push(c.samples, out) })
 	s.counters.pushed(time.Since(began), time.Since(c.arrived))
-	s.free <- c.samples // never blocks: it has room for all buffers
 	return ok
 }
 
