@@ -2,17 +2,14 @@ package localserver
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gorilla/websocket"
 
-	"hubbub/localserver/certificate"
 	"hubbub/localserver/limits"
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
@@ -77,15 +74,9 @@ func BenchmarkStreamPath(b *testing.B) {
 
 // bareTLS serves one handler and nothing else, with the same TLS.
 func bareTLS(b *testing.B, f http.HandlerFunc) (url string, client *tls.Config) {
-	c, err := certificate.Create("", time.Now(), "127.0.0.1")
-	testkit.NoError(b, err)
-	bare := httptest.NewUnstartedServer(f)
-	bare.TLS = c.Config()
-	bare.StartTLS()
+	bare := httptest.NewTLSServer(f)
 	b.Cleanup(bare.Close)
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(c.CAPEM())
-	return bare.URL, &tls.Config{RootCAs: pool}
+	return bare.URL, bare.Client().Transport.(*http.Transport).TLSClientConfig
 }
 
 // Creating a stream writes two records; the bare handler responds with the same
