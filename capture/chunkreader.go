@@ -18,7 +18,7 @@ type Stats struct {
 	Overflows int64         // times the device lost audio
 	Position  time.Duration // capture clock of the newest sample
 	Level     Level         // of the newest chunk
-	Notices   []string      // since the opening, without Info.Notice
+	Notices   []string      // those of the source, after its end
 	// Device is the name of the source. It changes when another device takes its
 	// place, which ends the outage at the same time.
 	Device string
@@ -44,30 +44,41 @@ type Stats struct {
 // slow for a microphone, the device overflows, which Stats counts.
 type ChunkReader struct {
 	ctx    context.Context
-	src    Source
 	pace   Pace
-	notice chan struct{}    // see Changed
-	yield  func(Chunk) bool // of the loop
-	seq    int64            // number of the next chunk; of the loop
-	next   anchor           // the chunk after the newest one of a device; likewise
-	drift  drift            // likewise; of the device since it was opened
-	pacer  pacer            // likewise
+	notice chan struct{} // see Changed
 
-	again     reopening     // of the device, or of the one that it stands in for; likewise
+	// Of the loop.
+	src     Source
+	devices []*lasting // those of src: none, one, or two
+	yield   func(Chunk) bool
+	seq     int64  // number of the next chunk
+	next    anchor // the chunk after the newest one of a device
+	drift   drift  // of the device since it was opened
+	pacer   pacer
+
+	opened    *microphone   // the one device of src, as it was opened; nil = it is none, or two
 	exchanges chan exchange // see Switch
 	over      chan struct{} // closed when no exchange is taken any more
-	open      func(context.Context, Spec) (Source, error)
+	open      func(ctx context.Context, input string, selected Channels) (*microphone, error)
 
-	mu              sync.Mutex // guards what follows, and changes of src
-	stats           Stats
-	overflowsBefore int64 // of devices that were replaced
-	err             error
+	mu    sync.Mutex // guards what follows
+	stats Stats
+	err   error
 }
 
 // NewChunkReader is a reader of src until the end of ctx.
 func NewChunkReader(ctx context.Context, src Source, pace Pace) *ChunkReader {
-	return &ChunkReader{ctx: ctx, src: src, pace: pace, notice: make(chan struct{}, 1),
-		exchanges: make(chan exchange), over: make(chan struct{}), open: Open}
+	r := &ChunkReader{ctx: ctx, src: src, pace: pace, notice: make(chan struct{}, 1),
+		exchanges: make(chan exchange), over: make(chan struct{}), open: openDevice}
+	switch s := src.(type) {
+	case *lasting:
+		r.devices = []*lasting{s}
+		r.opened, _ = s.device.(*microphone)
+	case *pair:
+		r.devices = []*lasting{s.first, s.second}
+	}
+	r.stats.Device = src.Info().Name
+	return r
 }
 
 // errLoopEnded is the end of a loop that has left out chunks.
@@ -80,7 +91,6 @@ func (r *ChunkReader) Chunks() iter.Seq[Chunk] {
 		r.yield = yield
 		var err error
 		defer func() {
-			r.again.stop()
 			close(r.over)
 			if errors.Is(err, errLoopEnded) {
 				err = nil
@@ -88,7 +98,7 @@ func (r *ChunkReader) Chunks() iter.Seq[Chunk] {
 			err = cmp.Or(err, r.src.Close())
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.err = err
+			r.err, r.stats.Notices = err, r.src.Notices()
 		}()
 		err = r.readSource()
 	}
@@ -122,22 +132,15 @@ func (r *ChunkReader) Err() error {
 // Stats may be called at any time, from any goroutine.
 func (r *ChunkReader) Stats() Stats {
 	r.mu.Lock()
-	st, src := r.stats, r.src
-	st.Overflows, st.Gaps = r.overflowsBefore, r.gaps()
-	r.mu.Unlock()
-	if st.Outage == nil {
-		st.Device = src.Info().Name
-	}
-	if o, ok := src.(overflower); ok {
-		st.Overflows += o.overflows()
-	}
-	st.Notices = src.Notices()
+	defer r.mu.Unlock()
+	st := r.stats
+	st.Gaps = r.gaps()
 	return st
 }
 
 // readSource reads and delivers until the end.
 func (r *ChunkReader) readSource() error {
-	device, _ := r.src.(deviceSource)
+	live := len(r.devices) > 0
 	for {
 		if err := r.exchangeDevice(); err != nil {
 			return err
@@ -147,11 +150,11 @@ func (r *ChunkReader) readSource() error {
 			return r.ctx.Err()
 		}
 		// The reader outlives a device that has delivered audio and then failed.
-		lost := device != nil && r.seq > 0 && readErr != nil && !errors.Is(readErr, io.EOF) && !recovered.Caught(readErr)
+		lost := live && r.seq > 0 && readErr != nil && !errors.Is(readErr, io.EOF) && !recovered.Caught(readErr)
 		if lost && valid > 0 { // the silence begins in this chunk
 			valid = ChunkSamples
 		}
-		if device != nil && readErr == nil && r.excess(device.elapsed()) {
+		if live && readErr == nil && r.excess(r.devices[0].device.elapsed()) {
 			continue
 		}
 		if valid > 0 {
@@ -171,8 +174,10 @@ func (r *ChunkReader) readSource() error {
 		default:
 			r.notePartial(r.seq - 1)
 		}
-		if device, ok := r.src.(deviceSource); ok {
-			r.next = anchor{r.seq, device.newestAt()}
+		r.next = anchor{r.seq, 0}
+		for _, d := range r.devices {
+			_, at := d.device.arrival()
+			r.next.at = max(r.next.at, at)
 		}
 	}
 }
@@ -233,9 +238,16 @@ func (r *ChunkReader) note(c Chunk, position time.Duration, info Info) {
 	r.mu.Lock()
 	silent, standsIn := r.stats.Silence, r.stats.StandsIn
 	r.stats.Position, r.stats.Level = position, c.Level
-	if s, ok := r.src.(deviceSource); ok {
-		r.stats.Silent, r.stats.Silence = s.silent()
-		r.stats.StandsIn = s.standsIn()
+	if r.stats.Outage == nil {
+		r.stats.Device = info.Name
+	}
+	r.stats.Silent, r.stats.Silence, r.stats.StandsIn, r.stats.Overflows = "", NotSilent, "", 0
+	for _, d := range r.devices { // of two, the first one
+		if r.stats.Silence == NotSilent {
+			r.stats.Silent, r.stats.Silence = d.device.silent()
+		}
+		r.stats.StandsIn = cmp.Or(r.stats.StandsIn, d.device.standsIn())
+		r.stats.Overflows += d.overflows()
 	}
 	changed := silent != r.stats.Silence || standsIn != r.stats.StandsIn
 	if info.Source != "" && info.Source != r.stats.Source {

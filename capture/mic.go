@@ -84,12 +84,12 @@ type block struct {
 
 // openMic opens a microphone by name or number; "" = the default. Where PortAudio finds no
 // such device, a recorder may: it asks the sound server itself.
-func openMic(ctx context.Context, want string, selected Channels) (Source, error) {
+func openMic(ctx context.Context, want string, selected Channels) (*microphone, error) {
 	if want == "" && device.HasPortAudio && device.PlaysOnly(ctx) {
 		return nil, fail("Connect a microphone (`hubbub devices` lists them), or use a file with --input FILE.",
 			"%w on this machine: the sound server has only what the machine plays", device.ErrNone)
 	}
-	src, err := openMicWith(ctx, want, micConfig{Mic, device.Open, selected, stallAfter, elapsed})
+	m, err := openMicWith(ctx, want, micConfig{Mic, device.Open, selected, stallAfter, elapsed})
 	if (errors.Is(err, device.ErrNone) || errors.Is(err, device.ErrNoMatch)) && device.HasPortAudio {
 		if other, otherErr := openMicWith(ctx, want, micConfig{Mic, device.OpenRecorder, selected, stallAfter, elapsed}); otherErr == nil {
 			return other, nil
@@ -98,10 +98,10 @@ func openMic(ctx context.Context, want string, selected Channels) (Source, error
 	if errors.Is(err, device.ErrNoMatch) {
 		err = hint.Add(err, device.Hint)
 	}
-	return src, err
+	return m, err
 }
 
-func openMicWith(ctx context.Context, want string, config micConfig) (Source, error) {
+func openMicWith(ctx context.Context, want string, config micConfig) (*microphone, error) {
 	owner, stop := context.WithCancel(context.Background())
 	m := &microphone{micConfig: config, blocks: make(chan block, micQueue), ended: make(chan struct{}), stop: stop,
 		timeout: max(config.stall, startAfter), closeWait: stalledCloseWait}
@@ -191,10 +191,9 @@ func (m *microphone) Info() Info {
 	return i
 }
 
-func (m *microphone) overflows() int64        { return m.lost.Load() }
-func (m *microphone) Notices() []string       { return m.noticeList.All() }
-func (m *microphone) elapsed() time.Duration  { return m.now() }
-func (m *microphone) newestAt() time.Duration { return m.newest }
+func (m *microphone) overflows() int64       { return m.lost.Load() }
+func (m *microphone) Notices() []string      { return m.noticeList.All() }
+func (m *microphone) elapsed() time.Duration { return m.now() }
 
 // Read waits for the device, at most stallAfter (startAfter for the first
 // samples). After that, the device has stalled or was removed.
@@ -283,7 +282,7 @@ func (m *microphone) Close() error {
 }
 
 // reopen is one attempt; see deviceSource.
-func (m *microphone) reopen(ctx context.Context, orDefault bool) (Source, error) {
+func (m *microphone) reopen(ctx context.Context, orDefault bool) (deviceSource, error) {
 	m.release(ctx)
 	if err := ctx.Err(); err != nil { // its reader may be in the driver still
 		return nil, err
@@ -325,19 +324,15 @@ func (m *microphone) standsIn() string {
 
 // openAgain opens a device of the same kind that can take the place of this one.
 func (m *microphone) openAgain(ctx context.Context, name string) (*microphone, error) {
-	return m.openOther(ctx, func() (Source, error) { return openMicWith(ctx, name, m.micConfig) })
+	return m.openOther(ctx, func() (*microphone, error) { return openMicWith(ctx, name, m.micConfig) })
 }
 
 // openOther opens a device that can take the place of this one, and waits for its
 // first audio.
-func (m *microphone) openOther(ctx context.Context, open func() (Source, error)) (*microphone, error) {
-	src, err := open()
+func (m *microphone) openOther(ctx context.Context, open func() (*microphone, error)) (*microphone, error) {
+	next, err := open()
 	if err != nil {
 		return nil, err
-	}
-	next, ok := src.(*microphone)
-	if !ok {
-		return nil, errors.Join(fail(device.Hint, "%q is not a microphone", src.Info().Name), src.Close())
 	}
 	if next.info.Tracks != m.info.Tracks {
 		next.release(ctx)
@@ -376,10 +371,13 @@ func (m *microphone) discard() {
 
 // openDefault opens the default microphone, or the demo on a machine without
 // one. A microphone that exists but does not open is an error.
-func openDefault(ctx context.Context, selected Channels, mic func(context.Context, string, Channels) (Source, error)) (Source, error) {
-	src, err := mic(ctx, "", selected)
-	if errors.Is(err, device.ErrNone) {
+func openDefault(ctx context.Context, selected Channels, mic func(context.Context, string, Channels) (*microphone, error)) (Source, error) {
+	m, err := mic(ctx, "", selected)
+	switch {
+	case errors.Is(err, device.ErrNone):
 		return openDemo(ctx, err.Error()+": playing the built-in demo conversation")
+	case err != nil:
+		return nil, err
 	}
-	return src, err
+	return &lasting{device: m}, nil
 }

@@ -68,11 +68,11 @@ func (d *fakeDevice) Read() ([]float32, bool, error) {
 	return b, d.reads == d.lostAt, nil
 }
 
-func openFake(t testing.TB, d *fakeDevice, stall time.Duration) Source {
+func openFake(t testing.TB, d *fakeDevice, stall time.Duration) *microphone {
 	t.Helper()
 	src, err := openMicWith(context.Background(), "", micConfig{Mic, func(context.Context, string, bool) (device.Stream, error) { return d, nil }, Mix, stall, elapsed})
 	testkit.NoError(t, err)
-	src.(*microphone).timeout = max(stall, 10*time.Second) // for a busy machine
+	src.timeout = max(stall, 10*time.Second) // for a busy machine
 	return src
 }
 
@@ -97,7 +97,7 @@ func TestMicIsConverted(t *testing.T) {
 	if math.Abs(capturetest.DB(at/0.125)) > 0.5 || capturetest.DB(rest/0.125) > -60 {
 		t.Errorf("the tone has %.2f dB, the rest has %.1f dB", capturetest.DB(at/0.125), capturetest.DB(rest/0.125))
 	}
-	if n := src.(overflower).overflows(); n != 1 {
+	if n := src.overflows(); n != 1 {
 		t.Errorf("%d overflows, want 1", n)
 	}
 	close(d.demand)
@@ -136,7 +136,7 @@ func TestMicThatStalls(t *testing.T) {
 	}
 	// The read returns: the owner must close the device and end.
 	close(d.release)
-	<-src.(*microphone).ended
+	<-src.ended
 	if d.closed.Load() != 1 {
 		t.Errorf("closed %d times", d.closed.Load())
 	}
@@ -160,7 +160,7 @@ func TestMicThatHasNotStarted(t *testing.T) {
 		t.Errorf("notices %q", notices)
 	}
 	close(d.release)
-	<-src.(*microphone).ended
+	<-src.ended
 }
 
 // TestMicOfAProgramThatWasStopped: what a device has queued meanwhile is no audio that it lost.
@@ -184,7 +184,7 @@ func TestMicOfAProgramThatWasStopped(t *testing.T) {
 		if _, err := src.Read(t.Context(), make([]float32, ChunkSamples)); err == nil {
 			t.Error("the pause is not noticed")
 		}
-		if n := src.(overflower).overflows(); n != 0 {
+		if n := src.overflows(); n != 0 {
 			t.Errorf("%d overflows", n)
 		}
 		close(d.demand)
@@ -203,7 +203,7 @@ func TestMicIsCancelled(t *testing.T) {
 	d := &fakeDevice{rate: SampleRate, channels: 1, period: 5 * time.Millisecond}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	s := NewChunkReader(ctx, openFake(t, d, time.Minute), Realtime)
+	s := NewChunkReader(ctx, &lasting{device: openFake(t, d, time.Minute)}, Realtime)
 	for range s.Chunks() {
 		cancel()
 	}
@@ -230,7 +230,7 @@ func TestMicThatDoesNotOpen(t *testing.T) {
 }
 
 func TestDemoWithoutMicrophone(t *testing.T) {
-	none := func(context.Context, string, Channels) (Source, error) {
+	none := func(context.Context, string, Channels) (*microphone, error) {
 		return nil, fail("", "%w on this machine", device.ErrNone)
 	}
 	src, err := openDefault(context.Background(), Mix, none)
@@ -240,7 +240,7 @@ func TestDemoWithoutMicrophone(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 	busy := errors.New("busy")
-	if _, err := openDefault(context.Background(), Mix, func(context.Context, string, Channels) (Source, error) { return nil, busy }); !errors.Is(err, busy) {
+	if _, err := openDefault(context.Background(), Mix, func(context.Context, string, Channels) (*microphone, error) { return nil, busy }); !errors.Is(err, busy) {
 		t.Errorf("a busy microphone is replaced by the demo: %v", err)
 	}
 }

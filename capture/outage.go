@@ -1,10 +1,8 @@
 package capture
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -38,26 +36,6 @@ const (
 
 var processStart = time.Now()
 
-// deviceSource is a source that reads a device, or two. It may deliver only silence, and
-// come back after an error of Read.
-type deviceSource interface {
-	Source
-	overflower
-	// silent is a device that delivers only silence.
-	silent() (device string, s Silence)
-	// standsIn is the device for which another one stands in; "" = none.
-	standsIn() (device string)
-	// reopen opens the same device, or, if that fails and orDefault is set, the
-	// default one. It returns the source when that has delivered audio.
-	reopen(ctx context.Context, orDefault bool) (Source, error)
-	// elapsed is the clock of the outage, newestAt when the newest audio was read.
-	elapsed() time.Duration
-	newestAt() time.Duration
-}
-
-// reopenFunc is that of a deviceSource.
-type reopenFunc func(ctx context.Context, orDefault bool) (Source, error)
-
 // Gap is a stretch of the capture clock in which a device delivered nothing, in seconds.
 type Gap struct{ Start, End float64 }
 
@@ -82,88 +60,32 @@ func (a anchor) due(now time.Duration) int64 { return a.seq + int64((now-a.at)/C
 // bridge delivers silence from the next chunk on until its device delivers audio
 // again, for OutageLimit at most. It returns lost if that does not happen.
 func (r *ChunkReader) bridge(lost error) error {
-	device := r.src.(deviceSource)
 	if r.stats.Outage != nil { // of one of two devices
 		r.change(func() { r.endOutage(r.seq) })
 	}
 	r.setOutage(&Outage{Since: time.Duration(r.seq) * ChunkDuration, Err: lost})
-	r.again.start(r.ctx, device.reopen)
+	first, second := r.devices[0], r.devices[len(r.devices)-1] // one device is both
 	tick := time.NewTicker(ChunkDuration)
 	defer tick.Stop()
 	limit := time.After(OutageLimit)
 	for {
 		select {
-		case src := <-r.again.found:
-			return r.resume(src.(deviceSource))
+		case src := <-first.found:
+			return r.resume(first, src)
+		case src := <-second.found:
+			return r.resume(second, src)
 		case x := <-r.exchanges: // chosen by the user
 			return r.accept(x)
 		case <-tick.C:
 			// A chunk later than due: the first audio of the reopened device is up to
 			// 100 ms old.
-			if err := r.fill(r.next.due(device.elapsed()) - 1); err != nil {
+			if err := r.fill(r.next.due(first.device.elapsed()) - 1); err != nil {
 				return err
 			}
 		case <-limit:
 			return fmt.Errorf("%w; it did not come back within %.0f minutes", lost, OutageLimit.Minutes())
 		case <-r.ctx.Done():
 			return r.ctx.Err()
-		}
-	}
-}
-
-// reopening tries to reopen a device, on a goroutine that stop ends. The zero value tries
-// nothing.
-type reopening struct {
-	found  chan Source // receives the device that takes its place, and the device itself after a stand-in
-	cancel context.CancelFunc
-	ended  sync.WaitGroup
-}
-
-// start ends the attempts before.
-func (a *reopening) start(ctx context.Context, reopen reopenFunc) {
-	a.stop()
-	ctx, a.cancel = context.WithCancel(ctx)
-	a.found = make(chan Source, 1)
-	a.ended.Go(func() { a.run(ctx, reopen) })
-}
-
-// stop closes a device that was found and not received.
-func (a *reopening) stop() {
-	if a.cancel == nil {
-		return
-	}
-	a.cancel()
-	a.ended.Wait()
-	select {
-	case src := <-a.found:
-		_ = src.Close()
-	default:
-	}
-}
-
-// run tries until the device delivers audio or ctx ends, also while another one stands in
-// for it.
-func (a *reopening) run(ctx context.Context, reopen reopenFunc) {
-	defer func() { _ = recover() }() // of the native library: the outage lasts
-	begun, pause := time.Now(), reopenInterval
-	try := func() (Source, error) { return reopen(ctx, time.Since(begun) >= defaultAfter) }
-	for ctx.Err() == nil {
-		src, err := try()
-		if err == nil {
-			select {
-			case a.found <- src:
-			case <-ctx.Done():
-				_ = src.Close()
-			}
-			standIn, ok := src.(*microphone)
-			if !ok || standIn.wanted == nil {
-				return
-			}
-			pause, try = defaultAfter, func() (Source, error) { return standIn.openAgain(ctx, standIn.wanted.Key()) }
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
 		}
 	}
 }
@@ -189,20 +111,19 @@ func (r *ChunkReader) setOutage(o *Outage) {
 
 // resume delivers silence from the next chunk up to the first one of a new device, continues with that, and remembers
 // the gap. Stats has the device and the end of the outage at once: the outage is not the new device's.
-func (r *ChunkReader) resume(src deviceSource) error {
+func (r *ChunkReader) resume(d *lasting, src deviceSource) error {
 	began := r.seq
 	err := r.fill(r.next.due(src.elapsed()))
+	d.replace(src)
+	r.drift = drift{}
 	r.change(func() {
-		if o, ok := r.src.(overflower); ok && src != r.src {
-			r.overflowsBefore += o.overflows()
-		}
-		r.src, r.drift = src, drift{}
 		switch {
 		case err != nil:
 		case r.stats.Outage != nil:
 			r.endOutage(r.seq)
 		default:
 			r.addGap(began, r.seq)
+			r.stats.Device = r.src.Info().Name
 		}
 	})
 	return err
@@ -211,7 +132,7 @@ func (r *ChunkReader) resume(src deviceSource) error {
 // endOutage ends the outage with chunk end, and remembers its gap. The caller holds mu.
 func (r *ChunkReader) endOutage(end int64) {
 	r.addGap(int64(r.stats.Outage.Since/ChunkDuration), end)
-	r.stats.Outage = nil
+	r.stats.Outage, r.stats.Device = nil, r.src.Info().Name
 }
 
 // addGap remembers the gap from chunk began up to chunk end. The caller holds mu.
@@ -223,11 +144,11 @@ func (r *ChunkReader) addGap(began, end int64) {
 
 // notePartial notes that one of two devices is lost, or is back, since a chunk.
 func (r *ChunkReader) notePartial(since int64) {
-	p, ok := r.src.(*pair)
-	if !ok {
-		return
+	var name string
+	var lost error
+	if i := slices.IndexFunc(r.devices, func(d *lasting) bool { return d.lost != nil }); i >= 0 {
+		name, lost = r.devices[i].Info().Name, r.devices[i].lost
 	}
-	name, lost := p.missing()
 	o := r.stats.Outage
 	if o != nil && (lost == nil || name != o.Device) {
 		r.change(func() { r.endOutage(since) })

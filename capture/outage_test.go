@@ -49,7 +49,7 @@ func startOutage(t *testing.T, find func(want string) (device.Stream, error)) *o
 	})
 	testkit.NoError(t, err)
 	ctx, end := context.WithCancel(t.Context())
-	x.end, x.ChunkReader = end, NewChunkReader(ctx, src, Realtime)
+	x.end, x.ChunkReader = end, NewChunkReader(ctx, &lasting{device: src}, Realtime)
 	go func() {
 		defer close(x.done)
 		for c := range x.Chunks() {
@@ -263,7 +263,7 @@ func TestOutageEnds(t *testing.T) {
 
 // TestOutageOfSpeakers: what the machine plays stays that when it is opened again. Its silence is no muted microphone.
 func TestOutageOfSpeakers(t *testing.T) {
-	m := openFake(t, speaking(0, 0), time.Minute).(*microphone)
+	m := openFake(t, speaking(0, 0), time.Minute)
 	m.kind = Speakers
 	next, err := m.reopen(t.Context(), false)
 	testkit.NoError(t, err)

@@ -30,17 +30,9 @@ const (
 	maxOffset = SampleRate / 20
 )
 
-// timedSource is a device with the arrival of its newest block: the number of its
-// samples that were not read yet, and when they arrived.
-type timedSource interface {
-	deviceSource
-	arrival() (unread int64, at time.Duration)
-}
-
 // pair is a Source with two tracks.
 type pair struct {
-	first, second *member
-	now           func() time.Duration
+	first, second *lasting
 	track         *signal.Interpolator
 	echo          *signal.EchoSuppressor
 	position      int64   // samples of the first track so far
@@ -72,30 +64,30 @@ func (c *deviceClock) start() float64 {
 
 // openPair opens two devices.
 func openPair(ctx context.Context, first, second string) (Source, error) {
-	a, err := Open(ctx, Spec{Input: first})
+	if !IsDevice(first) || !IsDevice(second) {
+		return nil, fail("Give two devices, such as --input mic --input speakers.", "two inputs must be devices")
+	}
+	a, err := openDevice(ctx, first, Mix)
 	if err != nil {
 		return nil, err
 	}
-	b, err := Open(ctx, Spec{Input: second})
+	b, err := openDevice(ctx, second, Mix)
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	one, ok := a.(timedSource)
-	two, ok2 := b.(timedSource)
-	if !ok || !ok2 {
-		return nil, errors.Join(fail("Give two devices, such as --input mic --input speakers.", "two inputs must be devices"), a.Close(), b.Close())
-	}
-	return newPair(one, two), nil
+	return newPair(a, b), nil
 }
 
-func newPair(first, second timedSource) *pair {
-	a, b := &member{device: first}, &member{device: second}
+func newPair(first, second deviceSource) *pair {
+	a, b := &lasting{device: first}, &lasting{device: second}
 	a.other, b.other = b, a
-	return &pair{first: a, second: b, now: first.elapsed, track: signal.NewInterpolator(), echo: signal.NewEchoSuppressor(), in: make([]float32, ChunkSamples)}
+	a.name.Store(first.Info().Name)
+	b.name.Store(second.Info().Name)
+	return &pair{first: a, second: b, track: signal.NewInterpolator(), echo: signal.NewEchoSuppressor(), in: make([]float32, ChunkSamples)}
 }
 
 func (p *pair) Info() Info {
-	i, second := p.first.current().Info(), p.second.current().Info()
+	i, second := p.first.Info(), p.second.Info()
 	i.Name += " + " + second.Name
 	i.Channels, i.Tracks = i.Channels+second.Channels, 2
 	return i
@@ -105,10 +97,12 @@ func (p *pair) Info() Info {
 // both have failed within dst, the silence begins there: what was read comes with the
 // error.
 func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
+	p.exchange(p.first)
+	p.exchange(p.second)
 	p.buf = append(p.buf[:0], make([]float32, len(dst)/2)...)
 	var failed error
 	for n := 0; n < len(p.buf); { // the echo is suppressed in whole frames
-		k, err := p.first.read(ctx, p.buf[n:])
+		k, err := p.first.Read(ctx, p.buf[n:])
 		if err != nil && n == 0 {
 			return 0, err
 		}
@@ -152,8 +146,20 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	return 2 * n, failed
 }
 
+// exchange continues with a device that takes the place of one that was lost, or with that
+// in place of its stand-in.
+func (p *pair) exchange(l *lasting) {
+	select {
+	case src := <-l.found:
+		old := l.device
+		l.replace(src)
+		_ = old.Close()
+	default:
+	}
+}
+
 func (p *pair) readSecond(ctx context.Context) error {
-	n, err := p.second.read(ctx, p.in)
+	n, err := p.second.Read(ctx, p.in)
 	if err != nil {
 		return err
 	}
@@ -175,50 +181,6 @@ func (p *pair) follow(n int) {
 	p.offset += max(-most, min(most, d))
 }
 
-func (p *pair) Close() error { return errors.Join(p.first.close(), p.second.close()) }
+func (p *pair) Close() error { return errors.Join(p.first.Close(), p.second.Close()) }
 
-func (p *pair) overflows() int64 { return p.first.overflows() + p.second.overflows() }
-func (p *pair) Notices() []string {
-	return append(p.first.current().Notices(), p.second.current().Notices()...)
-}
-
-// reopen waits until one of the devices, which both reopen themselves, is back.
-func (p *pair) reopen(ctx context.Context, _ bool) (Source, error) {
-	select {
-	case src := <-p.first.again.found:
-		p.first.replace(src)
-	case src := <-p.second.again.found:
-		p.second.replace(src)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	return p, nil
-}
-
-func (p *pair) elapsed() time.Duration { return p.now() }
-func (p *pair) newestAt() time.Duration {
-	return max(p.first.device.newestAt(), p.second.device.newestAt())
-}
-
-// silent is the first device that delivers only silence. It is judged before the echo is suppressed.
-func (p *pair) silent() (device string, s Silence) {
-	if device, s = p.first.current().silent(); s != NotSilent {
-		return device, s
-	}
-	return p.second.current().silent()
-}
-
-// standsIn is the first device for which another one stands in.
-func (p *pair) standsIn() string {
-	return cmp.Or(p.first.current().standsIn(), p.second.current().standsIn())
-}
-
-// missing is the device whose track is silence, and why; nil = there is none.
-func (p *pair) missing() (device string, err error) {
-	for _, m := range []*member{p.first, p.second} {
-		if m.lost != nil {
-			return m.current().Info().Name, m.lost
-		}
-	}
-	return "", nil
-}
+func (p *pair) Notices() []string { return append(p.first.Notices(), p.second.Notices()...) }

@@ -35,10 +35,9 @@ func (s *simulated) Notices() []string               { return nil }
 func (s *simulated) overflows() int64                { return 0 }
 func (s *simulated) arrival() (int64, time.Duration) { return int64(len(s.block)), s.at }
 func (s *simulated) elapsed() time.Duration          { return s.at }
-func (s *simulated) newestAt() time.Duration         { return s.at }
 func (s *simulated) silent() (string, Silence)       { return "", NotSilent }
 func (s *simulated) standsIn() string                { return "" }
-func (s *simulated) reopen(context.Context, bool) (Source, error) {
+func (s *simulated) reopen(context.Context, bool) (deviceSource, error) {
 	return nil, errors.New("no such device")
 }
 func (s *simulated) Read(_ context.Context, dst []float32) (int, error) {
@@ -149,7 +148,7 @@ func TestPairSilencesEcho(t *testing.T) {
 func TestPairSilence(t *testing.T) {
 	for _, muted := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			open := func(name string, kind Kind, silent bool) timedSource {
+			open := func(name string, kind Kind, silent bool) *microphone {
 				d := speaking(0, 0)
 				if silent {
 					d.tone = nil
@@ -157,7 +156,7 @@ func TestPairSilence(t *testing.T) {
 				m, err := openMicWith(t.Context(), name, micConfig{kind: kind, stall: stallAfter, now: elapsed,
 					open: func(context.Context, string, bool) (device.Stream, error) { return namedDevice{name, d}, nil }})
 				testkit.NoError(t, err)
-				return m.(timedSource)
+				return m
 			}
 			r := NewChunkReader(t.Context(), newPair(open("desk", Mic, muted), open("output", Speakers, !muted)), Realtime)
 			for c := range r.Chunks() {
@@ -172,29 +171,13 @@ func TestPairSilence(t *testing.T) {
 	}
 }
 
-// TestPairIsAskedInAnOutage: the reader asks a pair for its state while another goroutine reopens it. The race detector
-// judges this.
-func TestPairIsAskedInAnOutage(t *testing.T) {
-	p := newPair(&simulated{}, &simulated{})
-	p.first.again.found = make(chan Source, 1)
-	p.first.again.found <- &simulated{}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = p.reopen(t.Context(), false)
-	}()
-	_, _ = p.silent()
-	_ = p.standsIn()
-	<-done
-}
-
 // TestPairReturns: when the default device stands in for one of two, the first one is used again when it is back. It does
 // not stand in if it is the other one.
 func TestPairReturns(t *testing.T) {
 	for _, byDefault := range []string{"desk", "output"} {
 		synctest.Test(t, func(t *testing.T) {
 			begun, desk := time.Now(), speaking(0, 0)
-			open := func(name string, find func(want string) *fakeDevice) timedSource {
+			open := func(name string, find func(want string) *fakeDevice) *microphone {
 				m, err := openMicWith(t.Context(), name, micConfig{kind: Mic, stall: stallAfter, now: func() time.Duration { return time.Since(begun) },
 					open: func(_ context.Context, want string, _ bool) (device.Stream, error) {
 						if d := find(want); d != nil {
@@ -203,7 +186,7 @@ func TestPairReturns(t *testing.T) {
 						return nil, errors.New("no such device")
 					}})
 				testkit.NoError(t, err)
-				return m.(timedSource)
+				return m
 			}
 			p := newPair(open("headset", func(want string) *fakeDevice {
 				switch at := time.Since(begun); {
@@ -248,21 +231,23 @@ func TestPairReturns(t *testing.T) {
 
 // TestPairLosesTheStandIn: a stand-in that is lost, too, is reopened, and does not give way at the same time.
 func TestPairLosesTheStandIn(t *testing.T) {
-	standIn := openFake(t, speaking(2, 0), time.Minute).(*microphone)
+	standIn := openFake(t, speaking(2, 0), time.Minute)
 	standIn.wanted = &device.Device{Name: "headset"}
-	m := &member{device: standIn, other: &member{}}
+	m := &lasting{device: standIn, other: &lasting{}}
 	ctx, cancel := context.WithCancel(t.Context())
-	m.again.cancel = cancel
+	m.cancel = cancel
 	x := make([]float32, ChunkSamples)
 	for m.lost == nil {
-		if _, err := m.read(t.Context(), x); err != nil {
+		if _, err := m.Read(t.Context(), x); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if ctx.Err() == nil {
 		t.Error("the lost device gives way while it is reopened")
 	}
-	testkit.NoError(t, m.close())
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestPairFailsWithinABlock: when a device fails, what was read of both comes with the
@@ -307,13 +292,13 @@ func TestPairSleeps(t *testing.T) {
 			var asleep atomic.Int64
 			begun := time.Now()
 			elapsed := func() time.Duration { return time.Hour + time.Since(begun) + time.Duration(asleep.Load()) }
-			open := func(name string) timedSource {
+			open := func(name string) *microphone {
 				m, err := openMicWith(t.Context(), name, micConfig{kind: Mic, stall: stallAfter, now: elapsed,
 					open: func(context.Context, string, bool) (device.Stream, error) {
 						return namedDevice{name, speaking(0, 0)}, nil
 					}})
 				testkit.NoError(t, err)
-				return m.(timedSource)
+				return m
 			}
 			second := open("output")
 			wait(at)
@@ -346,7 +331,7 @@ func TestPairOutages(t *testing.T) {
 		begun := time.Now()
 		elapsed := func() time.Duration { return time.Since(begun) }
 		// open is a device that fails after failAt, and at each opening in the gaps that follow.
-		open := func(name string, failAt []float64, back []float64) timedSource {
+		open := func(name string, failAt []float64, back []float64) *microphone {
 			m, err := openMicWith(t.Context(), name, micConfig{kind: Mic, stall: stallAfter, now: elapsed,
 				open: func(context.Context, string, bool) (device.Stream, error) {
 					now := elapsed().Seconds()
@@ -361,7 +346,7 @@ func TestPairOutages(t *testing.T) {
 					return namedDevice{name, speaking(0, 0)}, nil
 				}})
 			testkit.NoError(t, err)
-			return m.(timedSource)
+			return m
 		}
 		p := newPair(open("desk", []float64{3, 15}, []float64{8, 24}), open("output", []float64{12}, []float64{20}))
 		p.echo = nil

@@ -57,7 +57,7 @@ type Info struct {
 type Source interface {
 	Info() Info
 	// Notices are those that arose while it was read, so far: a truncated file, samples
-	// that are not numbers. Any goroutine may ask.
+	// that are not numbers.
 	Notices() []string
 	// Read reads up to len(dst) samples into dst and returns their number. With
 	// several tracks they are interleaved, and len(dst) and the number are multiples
@@ -94,9 +94,6 @@ func rest(ctx context.Context, source Source) (all []float32, err error) {
 	}
 }
 
-// overflower is a source that counts the audio losses of its device.
-type overflower interface{ overflows() int64 }
-
 // Spec is an input to open.
 type Spec struct {
 	// Input is "" (the default microphone, or the demo where there is none),
@@ -121,19 +118,17 @@ func Open(ctx context.Context, s Spec) (Source, error) {
 	if s.Second != "" {
 		return openPair(ctx, s.Input, s.Second)
 	}
-	system, name, _ := strings.Cut(s.Input, ":")
-	recorder := device.FindRecorder(system)
 	switch {
 	case s.Input == "":
 		return openDefault(ctx, s.Channels, openMic)
 	case s.Input == "demo":
 		return openDemo(ctx, "")
-	case system == "mic":
-		return openMic(ctx, name, s.Channels)
-	case system == "speakers":
-		return openMicWith(ctx, name, micConfig{Speakers, device.OpenMonitor, s.Channels, stallAfter, elapsed})
-	case recorder != nil:
-		return openMicWith(ctx, name, micConfig{Mic, recorder.Open, s.Channels, stallAfter, elapsed})
+	case IsDevice(s.Input):
+		m, err := openDevice(ctx, s.Input, s.Channels)
+		if err != nil {
+			return nil, err
+		}
+		return &lasting{device: m}, nil
 	case s.Input == "-":
 		in := s.Stdin
 		if in == nil {
@@ -143,6 +138,18 @@ func Open(ctx context.Context, s Spec) (Source, error) {
 	default:
 		return openFile(ctx, s.Input, s.Channels)
 	}
+}
+
+// openDevice opens an input that is a device.
+func openDevice(ctx context.Context, input string, selected Channels) (*microphone, error) {
+	system, name, _ := strings.Cut(input, ":")
+	switch system {
+	case "mic":
+		return openMic(ctx, name, selected)
+	case "speakers":
+		return openMicWith(ctx, name, micConfig{Speakers, device.OpenMonitor, selected, stallAfter, elapsed})
+	}
+	return openMicWith(ctx, name, micConfig{Mic, device.FindRecorder(system).Open, selected, stallAfter, elapsed})
 }
 
 // IsDevice reports whether an input is a device, not a file or standard input.

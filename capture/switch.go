@@ -11,36 +11,26 @@ import (
 // exchange is a device that takes the place of the reader's.
 type exchange struct {
 	next *microphone
-	old  chan Source // receives the device before it, which Switch closes
+	old  chan deviceSource // receives the device before it, which Switch closes
 }
 
 var errOver = errors.New("the input has ended")
 
 // Switchable reports whether Switch is possible: the source is one device.
-func (r *ChunkReader) Switchable() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, ok := r.src.(*microphone)
-	return ok
-}
+func (r *ChunkReader) Switchable() bool { return r.opened != nil }
 
 // Switch continues with the device of an input, which must have the
 // same number of tracks. It waits until the device delivers audio. After an error
 // the reader continues with the device that it has.
 func (r *ChunkReader) Switch(ctx context.Context, input string) error {
-	r.mu.Lock()
-	current, ok := r.src.(*microphone)
-	r.mu.Unlock()
-	if !ok || !IsDevice(input) {
+	if !r.Switchable() || !IsDevice(input) {
 		return fail("Start again with --input "+input+".", "only a microphone can be exchanged for another one")
 	}
-	next, err := current.openOther(ctx, func() (Source, error) {
-		return r.open(ctx, Spec{Input: input, Channels: current.selected})
-	})
+	next, err := r.opened.openOther(ctx, func() (*microphone, error) { return r.open(ctx, input, r.opened.selected) })
 	if err != nil {
 		return err
 	}
-	old := make(chan Source, 1)
+	old := make(chan deviceSource, 1)
 	select {
 	case r.exchanges <- exchange{next, old}:
 		return (<-old).Close()
@@ -54,14 +44,15 @@ func (r *ChunkReader) Switch(ctx context.Context, input string) error {
 
 // exchangeDevice continues with a device that the user has chosen, or with one that is back, in place of its stand-in.
 func (r *ChunkReader) exchangeDevice() error {
-	if r.seq == 0 {
+	if r.seq == 0 || !r.Switchable() { // those of a pair exchange themselves
 		return nil
 	}
+	d := r.devices[0]
 	select {
 	case x := <-r.exchanges:
 		return r.accept(x)
-	case wanted := <-r.again.found:
-		standIn := r.src
+	case wanted := <-d.found:
+		standIn := d.device
 		err := r.replace(wanted.(*microphone))
 		_ = standIn.Close()
 		return err
@@ -72,8 +63,9 @@ func (r *ChunkReader) exchangeDevice() error {
 
 // accept continues with a chosen device. Only then may Switch close the one before.
 func (r *ChunkReader) accept(x exchange) error {
-	r.again.stop()
-	old := r.src
+	d := r.devices[0]
+	d.stop()
+	old := d.device
 	err := r.replace(x.next)
 	x.old <- old
 	return err
@@ -83,5 +75,5 @@ func (r *ChunkReader) accept(x exchange) error {
 // is of the time that the one before covered.
 func (r *ChunkReader) replace(next *microphone) error {
 	next.discard()
-	return r.resume(next)
+	return r.resume(r.devices[0], next)
 }

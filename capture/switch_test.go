@@ -13,15 +13,13 @@ import (
 
 // opener replaces what Switch opens: microphones by their input.
 func (x *outageTest) opener(devices map[string]*fakeDevice) {
-	x.mu.Lock() // an outage changes src
-	now := x.src.(*microphone).now
-	x.mu.Unlock()
-	x.open = func(ctx context.Context, s Spec) (Source, error) {
+	now := x.ChunkReader.opened.now
+	x.open = func(ctx context.Context, input string, _ Channels) (*microphone, error) {
 		return openMicWith(ctx, "", micConfig{
 			kind: Mic,
 			open: func(context.Context, string, bool) (device.Stream, error) {
-				if d := devices[s.Input]; d != nil {
-					return namedDevice{s.Input, d}, nil
+				if d := devices[input]; d != nil {
+					return namedDevice{input, d}, nil
 				}
 				return nil, errors.New("no such device")
 			},
@@ -36,6 +34,7 @@ func TestSwitch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		desk, headset, stuck, stereo := speaking(0, 0), speaking(0, 0), speaking(0, 1), speaking(0, 0)
 		stereo.channels = 2
+		desk.lostAt, headset.lostAt = 2, 3
 		defer close(stuck.release)
 		x := startOutage(t, func(string) (device.Stream, error) { return namedDevice{"desk", desk}, nil })
 		x.opener(map[string]*fakeDevice{"mic:headset": headset, "mic:stuck": stuck})
@@ -51,8 +50,8 @@ func TestSwitch(t *testing.T) {
 		before := x.Stats().Position
 		testkit.NoError(t, x.Switch(t.Context(), "mic:headset"))
 		wait(time.Second)
-		if st := x.Stats(); st.Device != "mic:headset" || len(st.Gaps) != 0 || desk.closed.Load() != 1 {
-			t.Errorf("%q is used, gaps %v, the first device was closed %d times", st.Device, st.Gaps, desk.closed.Load())
+		if st := x.Stats(); st.Device != "mic:headset" || len(st.Gaps) != 0 || st.Overflows != 2 || desk.closed.Load() != 1 {
+			t.Errorf("%q is used, gaps %v, %d overflows, the first device was closed %d times", st.Device, st.Gaps, st.Overflows, desk.closed.Load())
 		}
 		wait(5 * time.Second)
 		x.check(t, before.Seconds()+6.2)
@@ -100,9 +99,9 @@ func TestSwitchFromAStalledDevice(t *testing.T) {
 	stalled := speaking(0, 2)
 	src := openFake(t, stalled, 200*time.Millisecond)
 	ctx, end := context.WithCancel(t.Context())
-	r := NewChunkReader(ctx, src, Realtime)
+	r := NewChunkReader(ctx, &lasting{device: src}, Realtime)
 	chosen := openFake(t, speaking(0, 0), time.Minute)
-	r.open = func(context.Context, Spec) (Source, error) { return chosen, nil }
+	r.open = func(context.Context, string, Channels) (*microphone, error) { return chosen, nil }
 	reopening, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -117,7 +116,7 @@ func TestSwitchFromAStalledDevice(t *testing.T) {
 	close(stalled.release)
 	end()
 	<-done
-	<-src.(*microphone).ended
+	<-src.ended
 }
 
 // TestSwitchFromAStandIn: the device that the replaced one stood in for does not take the place of the chosen one.
