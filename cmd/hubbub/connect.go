@@ -158,10 +158,11 @@ func (f *wordsFlags) recogniser() (words.Recogniser, error) {
 }
 
 // connectOptions are what a command needs of a connection beside its flags. All
-// but the first two are of the built-in server.
+// but the first three are of the built-in server.
 type connectOptions struct {
-	tracer  trace.Tracer  // nil = none
-	timeout time.Duration // of each network operation; 0 = the client's default
+	tracer  trace.Tracer               // nil = none
+	timeout time.Duration              // of each network operation; 0 = the client's default
+	waiting func(error, time.Duration) // see client.Options; nil = nothing is said
 
 	engine      engineFlags
 	unpaced     bool   // it accepts audio ahead of real time
@@ -189,7 +190,7 @@ const shutdownLimit = 3 * time.Second
 // on a loopback port, with TLS and a key of its own, and returns a client of
 // that.
 func (a *App) connect(ctx context.Context, f serviceFlags, o connectOptions) (*connection, error) {
-	options := client.Options{UserAgent: "hubbub/" + version, Timeout: o.timeout, Tracer: o.tracer}
+	options := client.Options{UserAgent: "hubbub/" + version, Timeout: o.timeout, Tracer: o.tracer, Waiting: o.waiting}
 	if f.server != "" {
 		options.BaseURL, options.APIKey, options.CAFile, options.Insecure = f.server, f.apiKey, f.ca, f.insecure
 		c, err := client.New(options)
@@ -233,6 +234,12 @@ func (a *App) connect(ctx context.Context, f serviceFlags, o connectOptions) (*c
 	}
 	return &connection{Client: c, name: "built-in", key: key, latency: o.engine.latency.value,
 		close: func() error { c.Close(); return stop() }}, nil
+}
+
+// noticeWait says that a refused request is repeated after a time. It is for requests
+// while there is no screen.
+func (a *App) noticeWait(refusal error, wait time.Duration) {
+	a.notice("%v; trying again in %s", refusal, wait.Round(time.Second))
 }
 
 // awaitEnd waits on a goroutine of its own for the end of a server, and sends

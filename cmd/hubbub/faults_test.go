@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -80,6 +81,18 @@ func TestCheckNamesTheFault(t *testing.T) {
 			r := checkServer(t, server, tt.limit, make([]float32, tt.chunks*protocol.ChunkSamples))
 			failsAt(t, r, tt.stage, tt.cause, tt.next)
 		})
+	}
+}
+
+// A session that is refused at its start says at once that it waits.
+func TestLiveSaysThatItWaits(t *testing.T) {
+	t.Parallel()
+	server := serveFaulty(t, "429=1s,times=1")
+	var stdout, stderr bytes.Buffer
+	a := &App{Args: []string{"live", "--input", talkFile(t, 1), "--server", server.URL(), "--api-key", checkKey, "--insecure"}, Stdout: &stdout, Stderr: &stderr}
+	if code := a.Main(); code != exitOK || !strings.HasPrefix(stderr.String(), "hubbub: the service returned 429 Too Many Requests: ") ||
+		!strings.Contains(stderr.String(), "; trying again in 1s\n") {
+		t.Errorf("exit code %d\n%s", code, stderr.String())
 	}
 }
 

@@ -76,7 +76,7 @@ func (a *App) withJobs(cmd *cobra.Command, service *serviceFlags, do func(contex
 	if service.server == "" {
 		return usage.Error("hubbub jobs needs a service", "Give its address with --server, or in HUBBUB_SERVER. Without a service, use 'hubbub diarize'.")
 	}
-	c, err := a.connect(cmd.Context(), *service, connectOptions{})
+	c, err := a.connect(cmd.Context(), *service, connectOptions{waiting: a.noticeWait})
 	if err != nil {
 		return err
 	}

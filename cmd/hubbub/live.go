@@ -278,7 +278,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	server, err := a.connect(ctx, f.serviceFlags, connectOptions{
-		tracer: tracer.Tracer(), maxStreams: max(localserver.DefaultMaxStreams(), source.Info().Tracks), engine: f.engineFlags, unpaced: f.fast(), failed: end,
+		tracer: tracer.Tracer(), waiting: a.noticeWait, maxStreams: max(localserver.DefaultMaxStreams(), source.Info().Tracks), engine: f.engineFlags, unpaced: f.fast(), failed: end,
 	})
 	if err != nil {
 		return err

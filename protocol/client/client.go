@@ -50,6 +50,9 @@ type Options struct {
 	// Tracer receives a record of everything that goes over the connection; nil =
 	// no records.
 	Tracer trace.Tracer
+	// Waiting, unless nil, is called when a request is refused and will be repeated after a
+	// time that the service asks for.
+	Waiting func(refusal error, wait time.Duration)
 }
 
 // Client talks to one service. It is safe for concurrent use.
@@ -63,6 +66,7 @@ type Client struct {
 	config    config
 	tracer    *tracer      // nil = not traced
 	streams   atomic.Int64 // opened so far, for the records
+	waiting   func(refusal error, wait time.Duration)
 
 	// wait sleeps between a request and its one retry.
 	wait func(ctx context.Context, d time.Duration) error
@@ -83,7 +87,7 @@ func New(o Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{base: base, key: key, tls: conf, userAgent: cmp.Or(o.UserAgent, "hubbub"), timeout: cmp.Or(o.Timeout, DefaultTimeout),
-		config: defaultConfig(), wait: protocol.Sleep}
+		config: defaultConfig(), waiting: o.Waiting, wait: protocol.Sleep}
 	if o.Tracer != nil {
 		c.tracer = &tracer{sink: o.Tracer, redactor: trace.NewRedactor(key)}
 	}

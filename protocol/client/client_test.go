@@ -201,7 +201,13 @@ func TestRetryAfterIsHonouredOnce(t *testing.T) {
 				}
 				respond(c.status, "application/json", `{"requestId":"r","message":"m"}`)(w, r)
 			})
-			var waits []time.Duration
+			var waits, announced []time.Duration
+			client.waiting = func(err error, d time.Duration) {
+				if !strings.Contains(err.Error(), ": m (request r)") {
+					t.Error(err)
+				}
+				announced = append(announced, d)
+			}
 			client.wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
 			ctx := context.Background()
 			if c.timeout > 0 {
@@ -215,6 +221,9 @@ func TestRetryAfterIsHonouredOnce(t *testing.T) {
 			}
 			if c.wait == 0 && len(waits) > 0 || c.wait > 0 && !slices.Equal(waits, []time.Duration{c.wait}) {
 				t.Errorf("waits: %v, want %v", waits, c.wait)
+			}
+			if !slices.Equal(announced, waits) {
+				t.Errorf("announced: %v, waits: %v", announced, waits)
 			}
 		})
 	}

@@ -50,6 +50,9 @@ func (c *Client) retried(ctx context.Context, do func() error) error {
 	if !errors.As(err, &response) || !response.mayRetry(ctx) {
 		return err
 	}
+	if c.waiting != nil {
+		c.waiting(response, response.RetryAfter)
+	}
 	if c.wait(ctx, response.RetryAfter) != nil {
 		return err // it says more than the end of the wait
 	}
