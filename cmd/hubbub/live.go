@@ -264,8 +264,8 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, tracer := display.Traced(ctx)
-	defer func() { err = cmp.Or(tracer.Close(), err) }()
+	ctx, tracer, closeTrace := display.Traced(ctx)
+	defer func() { err = cmp.Or(closeTrace(), err) }()
 	recogniser, err := f.ownRecogniser()
 	if err != nil {
 		return err
@@ -278,7 +278,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	server, err := a.connect(ctx, f.serviceFlags, connectOptions{
-		tracer: tracer.Tracer(), waiting: a.noticeWait, maxStreams: max(localserver.DefaultMaxStreams(), source.Info().Tracks), engine: f.engineFlags, unpaced: f.fast(), failed: end,
+		tracer: tracer, waiting: a.noticeWait, maxStreams: max(localserver.DefaultMaxStreams(), source.Info().Tracks), engine: f.engineFlags, unpaced: f.fast(), failed: end,
 	})
 	if err != nil {
 		return err
@@ -302,7 +302,6 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 		return err
 	}
 	defer stream.Close()
-	tracer.SetWaiting(stream.Waiting)
 	annotations := protocol.NewAnnotationsStore(f.settings.Names)
 	info := recording.NewInfo("hubbub "+version, source.Info(), server.name, server.latency, capture.Pace(f.pace.value))
 	recorder := recording.NewRecorder(source.Info(), info, annotations)

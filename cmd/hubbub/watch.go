@@ -77,9 +77,9 @@ func (a *App) watch(ctx context.Context, id string, f *watchFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, tracer := display.Traced(ctx)
-	defer func() { err = cmp.Or(tracer.Close(), err) }()
-	server, err := a.connect(ctx, f.serviceFlags, connectOptions{tracer: tracer.Tracer()})
+	ctx, tracer, closeTrace := display.Traced(ctx)
+	defer func() { err = cmp.Or(closeTrace(), err) }()
+	server, err := a.connect(ctx, f.serviceFlags, connectOptions{tracer: tracer})
 	if err != nil {
 		return err
 	}

@@ -211,8 +211,8 @@ func (r *ResilientStream) State() State {
 	return st
 }
 
-// Waiting is how many chunks wait to be sent.
-func (r *ResilientStream) Waiting() int {
+// waiting is how many chunks wait to be sent.
+func (r *ResilientStream) waiting() int {
 	n, _ := r.buffer.waiting()
 	return n
 }

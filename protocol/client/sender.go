@@ -17,7 +17,7 @@ func (r *ResilientStream) sendBuffered(s *Stream) {
 				return
 			}
 			c := r.buffer.take()
-			if s.Send(r.ctx, c.seq, c.samples) != nil {
+			if s.send(r.ctx, c.seq, c.samples, r.waiting) != nil {
 				return
 			}
 			n++

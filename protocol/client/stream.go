@@ -166,6 +166,11 @@ func checkChunk(samples []float32) error {
 // more if the service is behind; a failed write ends the stream. An error that is
 // ErrStreamOver says that the stream had ended.
 func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
+	return s.send(ctx, seq, samples, func() int { return -1 })
+}
+
+// send is Send; waiting is how many chunks wait behind this one, for the record.
+func (s *Stream) send(ctx context.Context, seq int64, samples []float32, waiting func() int) error {
 	if err := checkChunk(samples); err != nil {
 		return err
 	}
@@ -182,6 +187,7 @@ func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
 		s.noteSent(seq, begun)
 		chunk.Ahead = s.Stats().Ahead
 	}
+	chunk.Waiting = waiting()
 	s.tracer.chunk(chunk, begun, s.config.now(), err)
 	return err
 }

@@ -170,14 +170,6 @@ func (t *Tracks) State() (all State) {
 	return all
 }
 
-// Waiting is how many chunks wait to be sent, of the track with the most.
-func (t *Tracks) Waiting() (n int) {
-	for _, s := range t.streams {
-		n = max(n, s.Waiting())
-	}
-	return n
-}
-
 // trackLabels maps the labels of tracks to those of the session.
 type trackLabels struct {
 	rooms  bool

@@ -12,13 +12,12 @@ import (
 )
 
 func chunkRecord(seq int64, gap time.Duration) Record {
-	return Record{Stream: 1, Dir: Outgoing, Kind: KindChunk, Size: protocol.ChunkBytes, Chunk: seq, Gap: gap, Took: time.Millisecond,
+	return Record{Stream: 1, Dir: Outgoing, Kind: KindChunk, Size: protocol.ChunkBytes, Chunk: seq, Gap: gap, Waiting: 7, Took: time.Millisecond,
 		Socket: &SocketState{Unacked: int(seq)}}
 }
 
 func TestLogFoldsChunks(t *testing.T) {
 	l := NewLog()
-	l.SetWaiting(func() int { return 7 })
 	l.Record(Record{Kind: KindHandshake, Dir: Incoming, Stream: 1, Code: 101})
 	for i := range int64(250) {
 		l.Record(chunkRecord(i, protocol.ChunkDuration))
@@ -164,7 +163,6 @@ func TestLogConcurrently(t *testing.T) {
 
 func TestQueueDropsNothing(t *testing.T) {
 	f := NewQueue(2)
-	f.SetWaiting(func() int { return 3 })
 	const many = 200
 	var senders sync.WaitGroup
 	for range 4 {
@@ -179,7 +177,7 @@ func TestQueueDropsNothing(t *testing.T) {
 	go func() { senders.Wait(); f.Close() }()
 	n, at := int64(0), time.Time{}
 	for r := range f.Records() {
-		if n++; r.Number != n || r.At.Before(at) || r.Waiting != 3 {
+		if n++; r.Number != n || r.At.Before(at) || r.Waiting != 7 {
 			t.Fatalf("record %d at %v after %d at %v", r.Number, r.At, n-1, at)
 		}
 		at = r.At

@@ -8,18 +8,9 @@ import (
 // stamper numbers the records of a tracer and sets their times, in one order. A
 // record that has a time keeps it.
 type stamper struct {
-	mu      sync.Mutex // guards all of the tracer
-	number  int64
-	last    time.Time
-	waiting func() int // chunks that wait to be sent; nil = not known
-}
-
-// SetWaiting sets the function that reports how many chunks wait to be sent. The
-// function must not block.
-func (s *stamper) SetWaiting(waiting func() int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.waiting = waiting
+	mu     sync.Mutex // guards all of the tracer
+	number int64
+	last   time.Time
 }
 
 // stamp stamps a record. s.mu is held.
@@ -33,9 +24,6 @@ func (s *stamper) stamp(r *Record) {
 		r.At = s.last
 	}
 	s.last = r.At
-	if r.Waiting = -1; r.Kind == KindChunk && s.waiting != nil {
-		r.Waiting = s.waiting()
-	}
 }
 
 // Queue is a Tracer that passes every record to one receiver, in order. It drops

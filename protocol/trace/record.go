@@ -83,8 +83,7 @@ type Record struct {
 	Gap   time.Duration
 	// Ahead is how far the audio is ahead of real time after the chunk. Dropped
 	// is how many chunks were dropped between this one and the one before.
-	// Waiting is how many chunks wait to be sent, negative = not known; the
-	// tracer sets it.
+	// Waiting is how many chunks wait to be sent on the stream; negative = not known.
 	Ahead   time.Duration
 	Dropped int64
 	Waiting int

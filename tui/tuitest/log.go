@@ -13,7 +13,6 @@ import (
 func Log(end bool) *trace.Log {
 	l := trace.NewLog()
 	waiting := 0
-	l.SetWaiting(func() int { return waiting })
 	at := time.Unix(1_000_000-42, 0)
 	put := func(after time.Duration, r trace.Record) {
 		at = at.Add(after)
@@ -35,7 +34,7 @@ func Log(end bool) *trace.Log {
 			gap, unacked, waiting = 1800*ms, 19_200, 17
 		}
 		took := 300 * time.Microsecond
-		r := trace.Record{Stream: 1, Dir: trace.Outgoing, Kind: trace.KindChunk, Size: 6400, Chunk: i, Took: took, Gap: gap,
+		r := trace.Record{Stream: 1, Dir: trace.Outgoing, Kind: trace.KindChunk, Size: 6400, Chunk: i, Took: took, Gap: gap, Waiting: waiting,
 			Socket: &trace.SocketState{RTT: 21 * ms, RTTVar: 2 * ms, Window: 10, Unacked: unacked}}
 		if i >= 300 {
 			r.Ahead = -1700 * ms

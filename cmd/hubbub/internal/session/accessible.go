@@ -31,10 +31,10 @@ type accessible struct {
 
 func (a *accessible) Attended() bool { return true }
 
-func (a *accessible) Traced(ctx context.Context) (context.Context, *Tracer) {
+func (a *accessible) Traced(ctx context.Context) (context.Context, trace.Tracer, func() error) {
 	log := trace.NewLog()
 	a.trace = log.Snapshot
-	return ctx, &Tracer{sink: log}
+	return ctx, log, func() error { return nil }
 }
 
 func (a *accessible) open(v view) error {

@@ -12,6 +12,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/protocol/trace"
 	"hubbub/tui"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
@@ -23,9 +24,10 @@ import (
 type Display interface {
 	// Attended reports whether somebody is expected to look at it.
 	Attended() bool
-	// Traced returns the tracer of the connection that the display shows, nil for
-	// none, and a context that ends with ctx or when tracing fails.
-	Traced(ctx context.Context) (context.Context, *Tracer)
+	// Traced returns a tracer that records what goes over the connection for the display, nil
+	// if it shows none of that, and a context that ends with ctx or when tracing fails. done is
+	// called when the connection has ended: it displays what is queued.
+	Traced(ctx context.Context) (traced context.Context, t trace.Tracer, done func() error)
 	// open is called once, before everything else.
 	open(v view) error
 	// run displays the session until its user quits or ctx ends, on a goroutine of

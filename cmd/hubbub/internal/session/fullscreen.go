@@ -30,10 +30,10 @@ const waitShown = 2 * time.Second
 
 func (f *fullScreen) Attended() bool { return true }
 
-func (f *fullScreen) Traced(ctx context.Context) (context.Context, *Tracer) {
+func (f *fullScreen) Traced(ctx context.Context) (context.Context, trace.Tracer, func() error) {
 	log := trace.NewLog()
 	f.options.Wire, f.options.SaveWire = log.Snapshot, saveTrace
-	return ctx, &Tracer{sink: log}
+	return ctx, log, func() error { return nil }
 }
 
 func (f *fullScreen) open(v view) error {

@@ -27,7 +27,6 @@ type Stream interface {
 	Close() error
 	Words() bool // the service sends what was said
 	State() client.State
-	Waiting() int
 }
 
 // LiveParts are the parts of a live session in the order of the data path.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/protocol/trace"
 	"hubbub/tui/display"
 	"hubbub/tui/plain"
 )
@@ -25,9 +26,9 @@ type textDisplay struct {
 func (d *textDisplay) Attended() bool { return false }
 
 // Traced prints the records of the connection if that is the format.
-func (d *textDisplay) Traced(ctx context.Context) (context.Context, *Tracer) {
+func (d *textDisplay) Traced(ctx context.Context) (context.Context, trace.Tracer, func() error) {
 	if d.format != plain.FormatWire {
-		return ctx, nil
+		return ctx, nil, func() error { return nil }
 	}
 	return printTrace(ctx, d.streams.Stdout)
 }

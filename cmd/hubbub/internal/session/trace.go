@@ -22,42 +22,9 @@ const traceQueue = 4096
 // errTraceOutput ends a session whose trace cannot be printed any more.
 var errTraceOutput = errors.New("the records of the connection cannot be printed")
 
-// Tracer records what goes over the connection for a display. A nil *Tracer
-// records nothing.
-type Tracer struct {
-	sink interface {
-		trace.Tracer
-		SetWaiting(func() int)
-	}
-	close func() error // nil = nothing to close
-}
-
-// Tracer is for the client's options.
-func (t *Tracer) Tracer() trace.Tracer {
-	if t == nil {
-		return nil
-	}
-	return t.sink
-}
-
-// SetWaiting sets the function that reports how many chunks wait to be sent.
-func (t *Tracer) SetWaiting(waiting func() int) {
-	if t != nil {
-		t.sink.SetWaiting(waiting)
-	}
-}
-
-// Close is called when the connection has ended: it displays what is queued.
-func (t *Tracer) Close() error {
-	if t == nil || t.close == nil {
-		return nil
-	}
-	return t.close()
-}
-
-// printTrace prints every record on a goroutine of its own, which the tracer's
-// Close ends. When that fails, the context ends.
-func printTrace(ctx context.Context, w io.Writer) (context.Context, *Tracer) {
+// printTrace prints every record on a goroutine of its own, which done ends. When that
+// fails, the context ends.
+func printTrace(ctx context.Context, w io.Writer) (printing context.Context, t trace.Tracer, done func() error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	queue := trace.NewQueue(traceQueue)
 	printed := make(chan error, 1)
@@ -72,11 +39,11 @@ func printTrace(ctx context.Context, w io.Writer) (context.Context, *Tracer) {
 		}
 		printed <- err
 	}()
-	return ctx, &Tracer{sink: queue, close: func() error {
+	return ctx, queue, func() error {
 		defer cancel(nil)
 		queue.Close()
 		return <-printed
-	}}
+	}
 }
 
 // saveTrace writes records into a new file in the current folder and returns its
