@@ -243,10 +243,10 @@ func (r *ChunkReader) note(c Chunk, position time.Duration, info Info) {
 	}
 	r.stats.Silent, r.stats.Silence, r.stats.StandsIn, r.stats.Overflows = "", NotSilent, "", 0
 	for _, d := range r.devices { // of two, the first one
-		if r.stats.Silence == NotSilent {
+		if r.stats.Silence == NotSilent && d.lost == nil {
 			r.stats.Silent, r.stats.Silence = d.device.silent()
 		}
-		r.stats.StandsIn = cmp.Or(r.stats.StandsIn, d.device.standsIn())
+		r.stats.StandsIn = cmp.Or(r.stats.StandsIn, d.standsIn())
 		r.stats.Overflows += d.overflows()
 	}
 	changed := silent != r.stats.Silence || standsIn != r.stats.StandsIn

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"hubbub/capture/device"
 )
 
 // deviceSource is a source that reads a device: a *microphone. It may deliver only silence.
@@ -16,15 +19,16 @@ type deviceSource interface {
 	overflows() int64
 	// silent names the device if it delivers only silence.
 	silent() (device string, s Silence)
-	// standsIn names the device that this one stands in for; "" = none.
-	standsIn() (device string)
-	// reopen opens the same device after an error of Read, or, if that fails and orDefault is
-	// set, the default one. It returns a source that has delivered audio.
-	reopen(ctx context.Context, orDefault bool) (deviceSource, error)
 	// elapsed is its clock, arrival when the newest samples were read, and how many of them
 	// Read has not returned yet.
 	elapsed() time.Duration
 	arrival() (unread int64, at time.Duration)
+	// release closes the device and waits until its driver has let go of it, for a limited time.
+	release(ctx context.Context)
+	// opened is the device. openAgain opens one by its key, "" = the default one, that can take
+	// its place. It returns a source that has delivered audio.
+	opened() device.Device
+	openAgain(ctx context.Context, key string) (deviceSource, error)
 }
 
 // lasting is a Source of a device that is reopened while it delivers nothing. The reader
@@ -32,11 +36,12 @@ type deviceSource interface {
 // fills the time itself, with as much silence as the audio of the other one asks for.
 type lasting struct {
 	device  deviceSource
-	other   *lasting    // of a pair; nil = none
-	clock   deviceClock // for a pair; empty while the device is lost
-	samples int64       // so far, with those of silence
-	lost    error       // why the device delivers nothing; nil = it delivers
-	before  int64       // overflows of devices that were replaced
+	wanted  device.Device // it, or the one that it stands in for
+	other   *lasting      // of a pair; nil = none
+	clock   deviceClock   // for a pair; empty while the device is lost
+	samples int64         // so far, with those of silence
+	lost    error         // why the device delivers nothing; nil = it delivers
+	before  int64         // overflows of devices that were replaced
 
 	// While it is lost, or another one stands in for it, a goroutine tries to reopen it.
 	found  chan deviceSource // receives the device that takes its place, and the device itself after a stand-in
@@ -44,6 +49,22 @@ type lasting struct {
 	ended  sync.WaitGroup
 	name   atomic.Value // of the device, for the attempts to reopen the other one of a pair
 }
+
+func newLasting(d deviceSource) *lasting {
+	l := &lasting{device: d, wanted: d.opened()}
+	l.name.Store(d.Info().Name)
+	return l
+}
+
+// standsIn names the device for which another one stands in; "" = none.
+func (l *lasting) standsIn() string {
+	if l.isWanted(l.device) {
+		return ""
+	}
+	return l.wanted.Name
+}
+
+func (l *lasting) isWanted(d deviceSource) bool { return d.opened().Key() == l.wanted.Key() }
 
 // Read returns an error if the device is lost, and the other one too or there is none.
 func (l *lasting) Read(ctx context.Context, dst []float32) (int, error) {
@@ -75,7 +96,8 @@ func (l *lasting) start() {
 	var ctx context.Context
 	ctx, l.cancel = context.WithCancel(context.Background())
 	l.found = make(chan deviceSource, 1)
-	l.ended.Go(func() { l.attempts(ctx) })
+	lost, reason := l.device, l.lost
+	l.ended.Go(func() { l.reopen(ctx, lost, reason) })
 }
 
 // stop ends the attempts. It closes a device that was found and not received.
@@ -92,25 +114,33 @@ func (l *lasting) stop() {
 	}
 }
 
-// attempts tries until the device delivers audio or ctx ends, also while another one stands in
-// for it.
-func (l *lasting) attempts(ctx context.Context) {
+// reopen tries to open the wanted device, or else the one that was lost, or after a time the
+// default one, until ctx ends or the wanted one delivers audio, also while another one stands
+// in for it.
+func (l *lasting) reopen(ctx context.Context, lost deviceSource, reason error) {
 	defer func() { _ = recover() }() // of the native library: the outage lasts
-	begun, pause := time.Now(), reopenInterval
-	try := func() (deviceSource, error) { return l.reopen(ctx, time.Since(begun) >= defaultAfter) }
+	begun, standsIn := time.Now(), false
 	for ctx.Err() == nil {
-		src, err := try()
-		if err == nil {
-			select {
-			case l.found <- src:
-			case <-ctx.Done():
-				_ = src.Close()
+		keys, pause := []string{l.wanted.Key()}, defaultAfter
+		if !standsIn {
+			keys, pause = append(keys, lost.opened().Key()), reopenInterval
+			if time.Since(begun) >= defaultAfter {
+				keys = append(keys, "")
 			}
-			standIn, ok := src.(*microphone)
-			if !ok || standIn.wanted == nil {
+			lost.release(ctx)
+			if errors.Is(reason, device.ErrPlaysOnly) && device.PlaysOnly(ctx) { // the device is what the machine plays
+				keys = nil
+			}
+		}
+		if next := l.open(ctx, lost, slices.Compact(keys)); next != nil {
+			select {
+			case l.found <- next:
+			case <-ctx.Done():
+				_ = next.Close()
+			}
+			if standsIn = !l.isWanted(next); !standsIn {
 				return
 			}
-			pause, try = defaultAfter, func() (deviceSource, error) { return standIn.openAgain(ctx, standIn.wanted.Key()) }
 		}
 		select {
 		case <-time.After(pause):
@@ -119,14 +149,23 @@ func (l *lasting) attempts(ctx context.Context) {
 	}
 }
 
-// reopen reopens the device, or takes another one in its place, but not the other one of a
-// pair: that would be both.
-func (l *lasting) reopen(ctx context.Context, orDefault bool) (deviceSource, error) {
-	src, err := l.device.reopen(ctx, orDefault)
-	if err == nil && l.other != nil && src.standsIn() != "" && src.Info().Name == l.other.name.Load() {
-		return nil, errors.Join(l.lost, src.Close())
+// open opens the first of several devices that it can, nil = none. The other one of a pair does not
+// stand in: that would be both.
+func (l *lasting) open(ctx context.Context, lost deviceSource, keys []string) deviceSource {
+	for _, key := range keys {
+		if ctx.Err() != nil { // the reader may be in the driver still
+			break
+		}
+		next, err := lost.openAgain(ctx, key)
+		switch {
+		case err != nil:
+		case !l.isWanted(next) && l.other != nil && next.Info().Name == l.other.name.Load():
+			_ = next.Close()
+		default:
+			return next
+		}
 	}
-	return src, err
+	return nil
 }
 
 // replace continues with a device that was found or chosen.

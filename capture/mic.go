@@ -51,7 +51,6 @@ type microphone struct {
 	ended  chan struct{} // closed by the owner after err is set
 	err    error
 	stop   context.CancelFunc
-	wanted *device.Device // the device that this one stands in for; nil = none
 
 	lost       atomic.Int64
 	source     atomic.Value // of the stream, a string
@@ -64,7 +63,6 @@ type microphone struct {
 	timeout   time.Duration // of the next wait
 	closeWait time.Duration // of Close; 0 after one that was in vain
 	newest    time.Duration // when the newest block was read
-	failure   error         // repeated by every later Read
 }
 
 // micConfig is how a microphone is opened and read.
@@ -198,9 +196,6 @@ func (m *microphone) elapsed() time.Duration { return m.now() }
 // Read waits for the device, at most stallAfter (startAfter for the first
 // samples). After that, the device has stalled or was removed.
 func (m *microphone) Read(ctx context.Context, dst []float32) (int, error) {
-	if m.failure != nil {
-		return 0, m.failure
-	}
 	for m.next == len(m.out) {
 		m.out, m.next = m.out[:0], 0
 		b, err := m.wait(ctx)
@@ -210,7 +205,6 @@ func (m *microphone) Read(ctx context.Context, dst []float32) (int, error) {
 			err = m.stallError()
 		}
 		if err != nil {
-			m.failure = err
 			return 0, err
 		}
 		m.timeout, m.closeWait, m.newest = m.stall, closeWait, b.at
@@ -226,9 +220,6 @@ func (m *microphone) Read(ctx context.Context, dst []float32) (int, error) {
 
 // silent names the device if it delivers only silence.
 func (m *microphone) silent() (device string, s Silence) {
-	if m.failure != nil {
-		return "", NotSilent
-	}
 	return m.info.Name, m.silence.state()
 }
 
@@ -281,50 +272,14 @@ func (m *microphone) Close() error {
 	return nil
 }
 
-// reopen is one attempt; see deviceSource.
-func (m *microphone) reopen(ctx context.Context, orDefault bool) (deviceSource, error) {
-	m.release(ctx)
-	if err := ctx.Err(); err != nil { // its reader may be in the driver still
+func (m *microphone) opened() device.Device { return m.device }
+
+func (m *microphone) openAgain(ctx context.Context, key string) (deviceSource, error) {
+	next, err := m.openOther(ctx, func() (*microphone, error) { return openMicWith(ctx, key, m.micConfig) })
+	if err != nil {
 		return nil, err
 	}
-	if errors.Is(m.failure, device.ErrPlaysOnly) && device.PlaysOnly(ctx) { // the device is what the machine plays
-		return nil, m.failure
-	}
-	wanted := m.device
-	if m.wanted != nil {
-		wanted = *m.wanted
-	}
-	names := []string{wanted.Key(), m.device.Key()}
-	if orDefault {
-		names = append(names, "")
-	}
-	var err error
-	for _, name := range slices.Compact(names) {
-		var next *microphone
-		if next, err = m.openAgain(ctx, name); err == nil {
-			if next.device.Key() != wanted.Key() {
-				next.wanted = &wanted
-			}
-			return next, nil
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	return nil, err
-}
-
-// standsIn names the device that this one stands in for; "" = none.
-func (m *microphone) standsIn() string {
-	if m.wanted == nil {
-		return ""
-	}
-	return m.wanted.Name
-}
-
-// openAgain opens a device of the same kind that can take the place of this one.
-func (m *microphone) openAgain(ctx context.Context, name string) (*microphone, error) {
-	return m.openOther(ctx, func() (*microphone, error) { return openMicWith(ctx, name, m.micConfig) })
+	return next, nil
 }
 
 // openOther opens a device that can take the place of this one, and waits for its
@@ -379,5 +334,5 @@ func openDefault(ctx context.Context, selected Channels, mic func(context.Contex
 	case err != nil:
 		return nil, err
 	}
-	return &lasting{device: m}, nil
+	return newLasting(m), nil
 }

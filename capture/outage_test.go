@@ -49,7 +49,7 @@ func startOutage(t *testing.T, find func(want string) (device.Stream, error)) *o
 	})
 	testkit.NoError(t, err)
 	ctx, end := context.WithCancel(t.Context())
-	x.end, x.ChunkReader = end, NewChunkReader(ctx, &lasting{device: src}, Realtime)
+	x.end, x.ChunkReader = end, NewChunkReader(ctx, newLasting(src), Realtime)
 	go func() {
 		defer close(x.done)
 		for c := range x.Chunks() {
@@ -265,7 +265,8 @@ func TestOutageEnds(t *testing.T) {
 func TestOutageOfSpeakers(t *testing.T) {
 	m := openFake(t, speaking(0, 0), time.Minute)
 	m.kind = Speakers
-	next, err := m.reopen(t.Context(), false)
+	m.release(t.Context())
+	next, err := m.openAgain(t.Context(), m.device.Key())
 	testkit.NoError(t, err)
 	defer next.Close()
 	if kind := next.Info().Kind; kind != Speakers {

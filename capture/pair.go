@@ -79,10 +79,8 @@ func openPair(ctx context.Context, first, second string) (Source, error) {
 }
 
 func newPair(first, second deviceSource) *pair {
-	a, b := &lasting{device: first}, &lasting{device: second}
+	a, b := newLasting(first), newLasting(second)
 	a.other, b.other = b, a
-	a.name.Store(first.Info().Name)
-	b.name.Store(second.Info().Name)
 	return &pair{first: a, second: b, track: signal.NewInterpolator(), echo: signal.NewEchoSuppressor(), in: make([]float32, ChunkSamples)}
 }
 

@@ -36,8 +36,9 @@ func (s *simulated) overflows() int64                { return 0 }
 func (s *simulated) arrival() (int64, time.Duration) { return int64(len(s.block)), s.at }
 func (s *simulated) elapsed() time.Duration          { return s.at }
 func (s *simulated) silent() (string, Silence)       { return "", NotSilent }
-func (s *simulated) standsIn() string                { return "" }
-func (s *simulated) reopen(context.Context, bool) (deviceSource, error) {
+func (s *simulated) release(context.Context)         {}
+func (s *simulated) opened() device.Device           { return device.Device{} }
+func (s *simulated) openAgain(context.Context, string) (deviceSource, error) {
 	return nil, errors.New("no such device")
 }
 func (s *simulated) Read(_ context.Context, dst []float32) (int, error) {
@@ -232,8 +233,7 @@ func TestPairReturns(t *testing.T) {
 // TestPairLosesTheStandIn: a stand-in that is lost, too, is reopened, and does not give way at the same time.
 func TestPairLosesTheStandIn(t *testing.T) {
 	standIn := openFake(t, speaking(2, 0), time.Minute)
-	standIn.wanted = &device.Device{Name: "headset"}
-	m := &lasting{device: standIn, other: &lasting{}}
+	m := &lasting{device: standIn, wanted: device.Device{Name: "headset"}, other: &lasting{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	m.cancel = cancel
 	x := make([]float32, ChunkSamples)

@@ -128,7 +128,7 @@ func Open(ctx context.Context, s Spec) (Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &lasting{device: m}, nil
+		return newLasting(m), nil
 	case s.Input == "-":
 		in := s.Stdin
 		if in == nil {
