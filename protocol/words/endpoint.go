@@ -39,10 +39,11 @@ func newEndpoint(u *url.URL, model, key string) *endpoint {
 	return &endpoint{url: u.String(), host: u.Host, model: model, key: key, client: &http.Client{Timeout: requestTimeout, CheckRedirect: sameHost}}
 }
 
-// sameHost keeps audio from a host that the user has not named. Other redirections
-// are the response.
+// sameHost keeps audio and key from a host that the user has not named, and from a connection
+// without TLS in place of one with it. Such redirections are the response.
 func sameHost(r *http.Request, via []*http.Request) error {
-	if r.URL.Hostname() != via[0].URL.Hostname() || len(via) == maxRedirects {
+	named := via[0].URL
+	if r.URL.Hostname() != named.Hostname() || named.Scheme == "https" && r.URL.Scheme != "https" || len(via) == maxRedirects {
 		return http.ErrUseLastResponse
 	}
 	return nil

@@ -192,8 +192,19 @@ func TestEndpointThatRedirects(t *testing.T) {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect) // the same host without TLS
+	}))
+	defer secure.Close()
+	if r, err = New(secure.URL, "", "key"); err != nil {
+		t.Fatal(err)
+	}
+	r.(*endpoint).client.Transport = secure.Client().Transport
+	if _, _, err = r.Recognise(t.Context(), nil, false); err == nil || !strings.Contains(err.Error(), "returned 307") {
+		t.Errorf("without TLS: %v", err)
+	}
 	if n := received.Load(); n != 0 {
-		t.Errorf("another host received %d requests", n)
+		t.Errorf("another host, or one without TLS, received %d requests", n)
 	}
 }
 
