@@ -60,12 +60,14 @@ func (r *Redactor) AddURL(address string) {
 	}
 }
 
-// AddQuery adds the values of an address's query, except plain numbers whose name
-// is not that of a secret: a position is no token.
+// AddQuery adds the values of an address's query, except plain numbers, true and false whose
+// name is not that of a secret: a position is no token.
 func (r *Redactor) AddQuery(u *url.URL) {
 	for name, values := range u.Query() {
 		for _, v := range values {
-			if _, err := strconv.Atoi(v); err == nil && !secretField.MatchString(name) {
+			_, notNumber := strconv.Atoi(v)
+			_, notBool := strconv.ParseBool(v)
+			if (notNumber == nil || notBool == nil) && !secretField.MatchString(name) {
 				continue
 			}
 			r.Add(v)

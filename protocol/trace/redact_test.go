@@ -40,8 +40,8 @@ func TestRedactor(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", raw, got, want)
 		}
 	}
-	r.AddQuery(&url.URL{RawQuery: "from=12345&token=987654&x=abc%2Fdef"})
-	if got := r.Text("12345 987654 abc/def abc%2Fdef"); got != "12345 [redacted] [redacted] [redacted]" {
+	r.AddQuery(&url.URL{RawQuery: "from=12345&words=true&token=987654&x=abc%2Fdef"})
+	if got := r.Text("12345 true 987654 abc/def abc%2Fdef"); got != "12345 true [redacted] [redacted] [redacted]" {
 		t.Errorf("got %q", got)
 	}
 	for i := range 10 * maxSecrets {
