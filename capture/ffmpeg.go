@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -29,8 +28,6 @@ const (
 	// describeTime is how long the length of the audio is waited for, which ffmpeg
 	// says before it decodes.
 	describeTime = time.Second
-	// maxLogLine is the longest line (bytes) of ffmpeg's log that is read.
-	maxLogLine = 4 << 10
 	// decoderSeconds is the most audio that is decoded.
 	decoderSeconds = "86402"
 	// decoderFormats are the containers that are read. None of them refers to other
@@ -107,7 +104,7 @@ func startDecoder(ffmpeg, path string, stall time.Duration) (*ffmpegProcess, err
 		cmd = exec.CommandContext(ctx, shell, append([]string{"-c", decoderLimits + `exec "$0" "$@"`, ffmpeg}, args...)...)
 	}
 	program.OwnProcess(cmd)
-	cmd.Stderr, cmd.WaitDelay = &d.log, time.Second
+	cmd.Stderr, cmd.WaitDelay = &program.Lines{Each: d.log.take}, time.Second
 	d.end = sync.OnceValue(func() error { return d.outcome(cmd.Wait()) })
 	var err error
 	if d.out, err = cmd.StdoutPipe(); err == nil {
@@ -161,7 +158,6 @@ func (d *ffmpegProcess) Close() error {
 // decoderLog takes the standard error of ffmpeg, whose lines have a level.
 type decoderLog struct {
 	errors program.Tail // lines of level error and above, and those of other programs
-	line   []byte
 	// estimate is set before described is closed.
 	estimate  time.Duration
 	described chan struct{}
@@ -173,19 +169,6 @@ var logComponent = regexp.MustCompile(`^\[\S+ @ 0x[0-9a-f]+\] `)
 
 // last is the last error.
 func (l *decoderLog) last() string { return logComponent.ReplaceAllString(l.errors.Last(), "") }
-
-func (l *decoderLog) Write(b []byte) (int, error) {
-	for rest := b; len(rest) > 0; {
-		part, after, ended := bytes.Cut(rest, []byte("\n"))
-		l.line = append(l.line, part[:min(len(part), maxLogLine-len(l.line))]...)
-		if ended {
-			l.take(string(l.line))
-			l.line = l.line[:0]
-		}
-		rest = after
-	}
-	return len(b), nil
-}
 
 func (l *decoderLog) take(line string) {
 	if text, ok := strings.CutPrefix(line, "[info] "); ok {

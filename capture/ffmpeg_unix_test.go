@@ -126,8 +126,9 @@ func TestDecoderLog(t *testing.T) {
 		"[aac @ 0x55] [warning] estimated\n[mov @ 0x55] [error] moov atom not found\n[info] size= 1kB\n"
 	for _, size := range []int{1, 7, len(text)} {
 		l := decoderLog{errors: program.Tail{Max: program.MaxComplaint}, described: make(chan struct{})}
+		lines := program.Lines{Each: l.take}
 		for rest := []byte(text); len(rest) > 0; rest = rest[min(size, len(rest)):] {
-			if n, err := l.Write(rest[:min(size, len(rest))]); n != min(size, len(rest)) || err != nil {
+			if n, err := lines.Write(rest[:min(size, len(rest))]); n != min(size, len(rest)) || err != nil {
 				t.Fatal(n, err)
 			}
 		}
@@ -139,7 +140,8 @@ func TestDecoderLog(t *testing.T) {
 		}
 	}
 	l := decoderLog{errors: program.Tail{Max: program.MaxComplaint}, described: make(chan struct{})}
-	_, _ = l.Write([]byte(strings.Repeat("x", 3*maxLogLine) + "\n[info]   Duration: N/A, bitrate: N/A\nsh: no memory\n"))
+	lines := program.Lines{Each: l.take}
+	_, _ = lines.Write([]byte(strings.Repeat("x", 3*program.MaxLine) + "\n[info]   Duration: N/A, bitrate: N/A\nsh: no memory\n"))
 	if got := l.length(t.Context()); got != 0 || l.errors.Last() != "sh: no memory" {
 		t.Errorf("%v %q", got, l.errors.Last())
 	}

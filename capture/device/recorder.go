@@ -1,7 +1,6 @@
 package device
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -75,11 +74,12 @@ func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all boo
 		cmd.Env = append(cmd.Environ(), r.env(ctx, dev.id)...)
 	}
 	program.OwnProcess(cmd)
+	p.complaint.Max = program.MaxComplaint
+	cmd.Stderr, cmd.WaitDelay = &p.complaint, time.Second
 	if r.progress != nil { // which is in English
 		cmd.Env = append(cmd.Environ(), "LC_ALL=C")
+		cmd.Stderr = &program.Lines{Each: func(line string) { p.reads(r, line) }}
 	}
-	p.complaint = complaints{recorder: r, moved: p.kill, tail: program.Tail{Max: program.MaxComplaint}}
-	cmd.Stderr, cmd.WaitDelay = &p.complaint, time.Second
 	p.wait = sync.OnceValue(func() error {
 		defer time.AfterFunc(time.Second, p.kill).Stop()
 		return cmd.Wait()
@@ -101,7 +101,7 @@ func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all boo
 	}
 	late.Stop()
 	reason := p.ended()
-	if !p.complaint.tail.Any() && ctx.Err() != nil {
+	if !p.complaint.Any() && ctx.Err() != nil {
 		reason = fmt.Errorf("%s delivers nothing", r.name)
 	}
 	_ = p.Close()
@@ -158,7 +158,7 @@ type process struct {
 	// its exit code and last words are its own.
 	wait      func() error
 	out       io.ReadCloser
-	complaint complaints
+	complaint program.Tail
 	block     []byte
 	pending   bool // block has not been read yet
 	samples   []float32
@@ -172,10 +172,27 @@ func (p *process) follow(r *Recorder) {
 		if d, err := r.find(ctx, "", true); err != nil || d.id == p.dev.id {
 			return true
 		}
-		_, _ = p.complaint.tail.Write([]byte("another output is the default now\n"))
-		p.kill()
+		p.end("another output is the default now")
 		return false
 	})
+}
+
+// end ends the process for a reason, which its complaint then is.
+func (p *process) end(reason string) {
+	_, _ = p.complaint.Write([]byte(reason + "\n"))
+	p.kill()
+}
+
+// reads reads a line of its standard error. When it says that its audio is of another device,
+// which a sound server may do when one is removed, it is ended: the source then opens the
+// device again, or the default one under its own name.
+func (p *process) reads(r *Recorder, line string) {
+	switch {
+	case r.moved.MatchString(line):
+		p.end("the sound server moved it to another device")
+	case !r.progress.MatchString(line):
+		_, _ = p.complaint.Write([]byte(line + "\n"))
+	}
 }
 
 func (p *process) Device() Device     { return p.dev }
@@ -197,7 +214,7 @@ func (p *process) Read() ([]float32, bool, error) {
 
 // ended is why the process delivers no more audio. It does not outlive this.
 func (p *process) ended() error {
-	err, text := p.wait(), p.complaint.tail.Last()
+	err, text := p.wait(), p.complaint.Last()
 	switch {
 	case text != "":
 		return fmt.Errorf("%s ended: %s", p.dev.HostAPI, text)
@@ -205,39 +222,6 @@ func (p *process) ended() error {
 		return fmt.Errorf("%s ended: %w", p.dev.HostAPI, err)
 	}
 	return errors.New(p.dev.HostAPI + " ended")
-}
-
-// complaints keeps what a recorder says has failed. When it says that its audio is of another
-// device, which a sound server may do when one is removed, it is ended: the source then opens
-// the device again, or the default one under its own name.
-type complaints struct {
-	recorder *Recorder
-	moved    func()
-	tail     program.Tail
-	part     []byte // of a line
-}
-
-func (c *complaints) Write(b []byte) (int, error) {
-	if c.recorder.progress == nil {
-		return c.tail.Write(b)
-	}
-	c.part = append(c.part, b...)
-	for {
-		i := bytes.IndexAny(c.part, "\r\n")
-		if i < 0 {
-			c.part = c.part[max(0, len(c.part)-program.MaxComplaint):]
-			return len(b), nil
-		}
-		line := c.part[:i]
-		c.part = c.part[i+1:]
-		switch {
-		case c.recorder.moved != nil && c.recorder.moved.Match(line):
-			_, _ = c.tail.Write([]byte("the sound server moved it to another device\n"))
-			c.moved()
-		case !c.recorder.progress.Match(line):
-			_, _ = c.tail.Write(append(line, '\n'))
-		}
-	}
 }
 
 func (p *process) Close() error {

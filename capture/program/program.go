@@ -47,6 +47,29 @@ func (t *Tail) Last() string {
 	return Printable(string(lines[len(lines)-1]))
 }
 
+// Lines passes an output on line by line, without the line breaks. Of a longer line than MaxLine
+// bytes it passes the beginning.
+type Lines struct {
+	Each func(line string)
+	part []byte
+}
+
+// MaxLine is the longest line (bytes) that Lines passes on.
+const MaxLine = 4 << 10
+
+func (l *Lines) Write(b []byte) (int, error) {
+	for _, c := range b {
+		switch {
+		case c == '\n' || c == '\r':
+			l.Each(string(l.part))
+			l.part = l.part[:0]
+		case len(l.part) < MaxLine:
+			l.part = append(l.part, c)
+		}
+	}
+	return len(b), nil
+}
+
 // Printable is text of another program on one line.
 func Printable(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
