@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,6 +55,8 @@ type ChunkReader struct {
 	seq     int64  // number of the next chunk
 	next    anchor // the chunk after the newest one of a device
 	drift   drift  // of the device since it was opened
+	outage  *Outage
+	gaps    []Gap
 	pacer   pacer
 
 	opened    *microphone   // the one device of src, as it was opened; nil = it is none, or two
@@ -104,23 +107,8 @@ func (r *ChunkReader) Chunks() iter.Seq[Chunk] {
 	}
 }
 
-// Changed receives after Outage, Silence, StandsIn, Drift or Source of Stats has changed.
+// Changed receives after more of Stats has changed than Overflows, Position and Level.
 func (r *ChunkReader) Changed() <-chan struct{} { return r.notice }
-
-func (r *ChunkReader) notify() {
-	select {
-	case r.notice <- struct{}{}:
-	default:
-	}
-}
-
-// change changes what mu guards, and notifies of it.
-func (r *ChunkReader) change(f func()) {
-	r.mu.Lock()
-	f()
-	r.mu.Unlock()
-	r.notify()
-}
 
 // Err returns, after the loop over Chunks, why it ended: nil = the input ended, or the loop itself.
 func (r *ChunkReader) Err() error {
@@ -133,9 +121,7 @@ func (r *ChunkReader) Err() error {
 func (r *ChunkReader) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	st := r.stats
-	st.Gaps = r.gaps()
-	return st
+	return r.stats
 }
 
 // readSource reads and delivers until the end.
@@ -154,7 +140,7 @@ func (r *ChunkReader) readSource() error {
 		if lost && valid > 0 { // the silence begins in this chunk
 			valid = ChunkSamples
 		}
-		if live && readErr == nil && r.excess(r.devices[0].device.elapsed()) {
+		if live && readErr == nil && r.drift.add(r.devices[0].device.elapsed()) {
 			continue
 		}
 		if valid > 0 {
@@ -180,15 +166,6 @@ func (r *ChunkReader) readSource() error {
 			r.next.at = max(r.next.at, at)
 		}
 	}
-}
-
-// excess reports whether the newest chunk of a device is too much for real time.
-func (r *ChunkReader) excess(now time.Duration) bool {
-	excess, state := r.drift.add(now), r.drift.state()
-	if state != r.stats.Drift {
-		r.change(func() { r.stats.Drift = state })
-	}
-	return excess
 }
 
 // readChunk reads one chunk, interleaved by track; an incomplete one only together
@@ -226,35 +203,40 @@ func (r *ChunkReader) deliver(samples []float32, valid int) error {
 	}
 	c.Level = measure(c.Samples[:valid])
 	r.seq++
-	r.note(c, position, info)
+	r.publish(position, c.Level)
 	if !r.yield(c) {
 		return errLoopEnded
 	}
 	return nil
 }
 
-// note keeps what Stats says of the newest chunk, which ends at a position.
-func (r *ChunkReader) note(c Chunk, position time.Duration, info Info) {
-	r.mu.Lock()
-	silent, standsIn := r.stats.Silence, r.stats.StandsIn
-	r.stats.Position, r.stats.Level = position, c.Level
-	if r.stats.Outage == nil {
-		r.stats.Device = info.Name
-	}
-	r.stats.Silent, r.stats.Silence, r.stats.StandsIn, r.stats.Overflows = "", NotSilent, "", 0
-	for _, d := range r.devices { // of two, the first one
-		if r.stats.Silence == NotSilent && d.lost == nil {
-			r.stats.Silent, r.stats.Silence = d.device.silent()
+// publish sets what Stats returns: the newest chunk, which ends at a position, and the state of
+// the source now.
+func (r *ChunkReader) publish(position time.Duration, level Level) {
+	info, was := r.src.Info(), r.stats // which nothing else changes
+	st := Stats{Position: position, Level: level, Device: info.Name, Source: cmp.Or(info.Source, was.Source),
+		Outage: r.outage, Gaps: slices.Clip(r.gaps), Drift: r.drift.state()}
+	if o := r.outage; o != nil {
+		st.Device = was.Device
+		if position > o.Since {
+			st.Gaps = append(st.Gaps, Gap{o.Since.Seconds(), position.Seconds()})
 		}
-		r.stats.StandsIn = cmp.Or(r.stats.StandsIn, d.standsIn())
-		r.stats.Overflows += d.overflows()
 	}
-	changed := silent != r.stats.Silence || standsIn != r.stats.StandsIn
-	if info.Source != "" && info.Source != r.stats.Source {
-		r.stats.Source, changed = info.Source, true
+	for _, d := range r.devices { // of two, the first one
+		if st.Silence == NotSilent && d.lost == nil {
+			st.Silent, st.Silence = d.device.silent()
+		}
+		st.StandsIn = cmp.Or(st.StandsIn, d.standsIn())
+		st.Overflows += d.overflows()
 	}
+	r.mu.Lock()
+	r.stats = st
 	r.mu.Unlock()
-	if changed {
-		r.notify()
+	if st.Device != was.Device || st.Source != was.Source || st.Outage != was.Outage || len(st.Gaps) != len(was.Gaps) ||
+		st.Silence != was.Silence || st.StandsIn != was.StandsIn || st.Drift != was.Drift {
+		select {
+		case r.notice <- struct{}{}:
+		default:
+		}
 	}
 }

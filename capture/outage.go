@@ -60,10 +60,8 @@ func (a anchor) due(now time.Duration) int64 { return a.seq + int64((now-a.at)/C
 // bridge delivers silence from the next chunk on until its device delivers audio
 // again, for OutageLimit at most. It returns lost if that does not happen.
 func (r *ChunkReader) bridge(lost error) error {
-	if r.stats.Outage != nil { // of one of two devices
-		r.change(func() { r.endOutage(r.seq) })
-	}
-	r.setOutage(&Outage{Since: time.Duration(r.seq) * ChunkDuration, Err: lost})
+	r.endOutage(r.seq) // of one of two devices
+	r.beginOutage(r.seq, Outage{Err: lost})
 	first, second := r.devices[0], r.devices[len(r.devices)-1] // one device is both
 	tick := time.NewTicker(ChunkDuration)
 	defer tick.Stop()
@@ -105,10 +103,6 @@ func (r *ChunkReader) fill(to int64) error {
 	return nil
 }
 
-func (r *ChunkReader) setOutage(o *Outage) {
-	r.change(func() { r.stats.Outage, r.stats.Device = o, r.src.Info().Name })
-}
-
 // resume delivers silence from the next chunk up to the first one of a new device, continues with that, and remembers
 // the gap. Stats has the device and the end of the outage at once: the outage is not the new device's.
 func (r *ChunkReader) resume(d *lasting, src deviceSource) error {
@@ -116,56 +110,49 @@ func (r *ChunkReader) resume(d *lasting, src deviceSource) error {
 	err := r.fill(r.next.due(src.elapsed()))
 	d.replace(src)
 	r.drift = drift{}
-	r.change(func() {
-		switch {
-		case err != nil:
-		case r.stats.Outage != nil:
-			r.endOutage(r.seq)
-		default:
-			r.addGap(began, r.seq)
-			r.stats.Device = r.src.Info().Name
-		}
-	})
-	return err
+	switch {
+	case err != nil:
+		return err
+	case r.outage == nil:
+		r.addGap(began, r.seq)
+	}
+	r.endOutage(r.seq)
+	r.publish(r.stats.Position, r.stats.Level)
+	return nil
 }
 
-// endOutage ends the outage with chunk end, and remembers its gap. The caller holds mu.
+// beginOutage begins an outage with a chunk.
+func (r *ChunkReader) beginOutage(since int64, o Outage) {
+	o.Since = time.Duration(since) * ChunkDuration
+	r.outage = &o
+	r.publish(r.stats.Position, r.stats.Level)
+}
+
+// endOutage ends the outage, if there is one, with chunk end, and remembers its gap.
 func (r *ChunkReader) endOutage(end int64) {
-	r.addGap(int64(r.stats.Outage.Since/ChunkDuration), end)
-	r.stats.Outage, r.stats.Device = nil, r.src.Info().Name
+	if r.outage != nil {
+		r.addGap(int64(r.outage.Since/ChunkDuration), end)
+		r.outage = nil
+	}
 }
 
-// addGap remembers the gap from chunk began up to chunk end. The caller holds mu.
+// addGap remembers the gap from chunk began up to chunk end.
 func (r *ChunkReader) addGap(began, end int64) {
-	if len(r.stats.Gaps) < maxGaps && end > began {
-		r.stats.Gaps = append(r.stats.Gaps, Gap{chunkSeconds(began), chunkSeconds(end)})
+	if len(r.gaps) < maxGaps && end > began {
+		r.gaps = append(r.gaps, Gap{chunkSeconds(began), chunkSeconds(end)})
 	}
 }
 
 // notePartial notes that one of two devices is lost, or is back, since a chunk.
 func (r *ChunkReader) notePartial(since int64) {
-	var name string
-	var lost error
-	if i := slices.IndexFunc(r.devices, func(d *lasting) bool { return d.lost != nil }); i >= 0 {
-		name, lost = r.devices[i].Info().Name, r.devices[i].lost
+	i := slices.IndexFunc(r.devices, func(d *lasting) bool { return d.lost != nil })
+	if r.outage != nil && (i < 0 || r.devices[i].Info().Name != r.outage.Device) {
+		r.endOutage(since)
+		r.publish(r.stats.Position, r.stats.Level)
 	}
-	o := r.stats.Outage
-	if o != nil && (lost == nil || name != o.Device) {
-		r.change(func() { r.endOutage(since) })
-		o = nil
-	}
-	if o == nil && lost != nil {
-		r.setOutage(&Outage{Since: time.Duration(since) * ChunkDuration, Err: lost, Device: name})
+	if i >= 0 && r.outage == nil {
+		r.beginOutage(since, Outage{Err: r.devices[i].lost, Device: r.devices[i].Info().Name})
 	}
 }
 
 func chunkSeconds(seq int64) float64 { return float64(seq*ChunkSamples) / SampleRate }
-
-// gaps are those of the stats, with the one that lasts. The caller holds mu.
-func (r *ChunkReader) gaps() []Gap {
-	gaps := slices.Clip(r.stats.Gaps)
-	if o := r.stats.Outage; o != nil && r.stats.Position > o.Since {
-		gaps = append(gaps, Gap{o.Since.Seconds(), r.stats.Position.Seconds()})
-	}
-	return gaps
-}
