@@ -14,6 +14,18 @@ import (
 	"hubbub/protocol/recovered"
 )
 
+// Pace is how fast an input of known audio is delivered, as the command line spells it.
+// It has no effect on a microphone, which delivers in real time.
+type Pace string
+
+const (
+	// Realtime delivers every chunk when its last sample would have been
+	// captured, counted from the first chunk. It is the default.
+	Realtime Pace = "realtime"
+	// Fast delivers as fast as chunks are received.
+	Fast Pace = "fast"
+)
+
 // Stats are the counters and the state of a ChunkReader.
 type Stats struct {
 	Overflows int64         // times the device lost audio
@@ -57,7 +69,7 @@ type ChunkReader struct {
 	drift   drift  // of the device since it was opened
 	outage  *Outage
 	gaps    []Gap
-	pacer   pacer
+	start   time.Time // when the first sample was due, of a source that is paced
 
 	opened    *microphone   // the one device of src, as it was opened; nil = it is none, or two
 	exchanges chan exchange // see Switch
@@ -193,8 +205,14 @@ func (r *ChunkReader) readChunk() (samples []float32, valid int, err error) {
 func (r *ChunkReader) deliver(samples []float32, valid int) error {
 	info, position := r.src.Info(), time.Duration(r.seq)*ChunkDuration+time.Duration(valid)*time.Second/SampleRate
 	if !info.Kind.Live() && r.pace != Fast {
-		if err := r.pacer.wait(r.ctx, position); err != nil {
-			return err
+		if r.start.IsZero() {
+			r.start = time.Now()
+		}
+		// Counted from the start: a wait that is too long shortens the next one.
+		select {
+		case <-time.After(time.Until(r.start.Add(position))):
+		case <-r.ctx.Done():
+			return r.ctx.Err()
 		}
 	}
 	c := Chunk{Seq: r.seq, Samples: samples, Valid: valid}
