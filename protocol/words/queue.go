@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -15,6 +16,8 @@ import (
 const (
 	// atOnce is how many turns are recognised at once.
 	atOnce = 2
+	// maxPending is how many turns are recognised or wait for those before them.
+	maxPending = 2 * atOnce
 	// maxWaiting bounds the turns that wait.
 	maxWaiting = 256
 	// firstInterval and maxInterval bound the time after a failure in which no
@@ -33,23 +36,22 @@ type Stats struct {
 type Options struct {
 	Recogniser Recogniser
 	// Deliver gets every turn, in the order in which they were added, with its
-	// words as Text. It is called from one goroutine; ctx ends with the queue.
+	// words as Text. It is called for one after the other; ctx ends with the queue.
 	Deliver func(ctx context.Context, t protocol.Turn)
 	// Failed gets the first of consecutive failures.
 	Failed func(error)
 }
 
 // Queue recognises the finished turns of a session in order, at most two at a
-// time. It has two goroutines and those of the turns that are recognised; Close
+// time. It has one goroutine and those of the turns that are recognised; Close
 // ends them.
 type Queue struct {
-	o       Options
-	audio   *audio
-	ctx     context.Context
-	cancel  context.CancelFunc
-	turns   chan protocol.Turn
-	started chan *job
-	done    sync.WaitGroup
+	o      Options
+	audio  *audio
+	ctx    context.Context
+	cancel context.CancelFunc
+	turns  chan protocol.Turn
+	done   sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
 	stats   Stats
@@ -58,21 +60,11 @@ type Queue struct {
 	failing bool
 }
 
-// job is a turn that is recognised.
-type job struct {
-	turn protocol.Turn
-	text chan string
-}
-
 // NewQueue starts a queue.
 func NewQueue(o Options) *Queue {
-	q := &Queue{
-		o: o, audio: newAudio(), next: firstInterval,
-		turns: make(chan protocol.Turn, maxWaiting), started: make(chan *job, atOnce),
-	}
+	q := &Queue{o: o, audio: newAudio(), next: firstInterval, turns: make(chan protocol.Turn, maxWaiting)}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
-	q.done.Go(q.start)
-	q.done.Go(q.deliver)
+	q.done.Go(q.run)
 	return q
 }
 
@@ -115,42 +107,46 @@ func (q *Queue) Close() {
 	q.done.Wait()
 }
 
-// start starts the turns in order: slots limits how many are recognised at once,
-// started how many wait for those before them.
-func (q *Queue) start() {
-	var running sync.WaitGroup
-	defer close(q.started)
-	defer running.Wait()
-	slots := semaphore.NewWeighted(atOnce)
+// run recognises the turns in the order in which they were added. Each one that has its
+// words waits until those before it are delivered.
+func (q *Queue) run() {
+	slots, pending := semaphore.NewWeighted(atOnce), semaphore.NewWeighted(maxPending)
+	before := make(chan struct{}) // closed when the turns before are delivered
+	close(before)
 	for {
-		var j *job
+		var turn protocol.Turn
+		more := false
 		select {
 		case <-q.ctx.Done():
+		case turn, more = <-q.turns:
+		}
+		if !more {
 			return
-		case t, more := <-q.turns:
-			if !more {
-				return
-			}
-			j = &job{t, make(chan string, 1)}
 		}
 		// After a failure, one turn at a time finds out whether that is over.
-		taken, err := int64(1), slots.Acquire(q.ctx, 1)
+		taken, err := int64(1), cmp.Or(pending.Acquire(q.ctx, 1), slots.Acquire(q.ctx, 1))
 		if err == nil && q.Failing() {
 			taken, err = atOnce, slots.Acquire(q.ctx, atOnce-1)
 		}
 		if err != nil || q.waitInterval() != nil {
 			return
 		}
-		_, parts := q.audio.take(j.turn.Start, j.turn.End)
-		running.Go(func() {
-			j.text <- q.recognise(parts)
+		_, parts := q.audio.take(turn.Start, turn.End)
+		earlier, delivered := before, make(chan struct{})
+		before = delivered
+		q.done.Go(func() {
+			defer close(delivered)
+			defer pending.Release(1)
+			turn.Text = q.recognise(parts)
 			slots.Release(taken)
+			select {
+			case <-earlier:
+			case <-q.ctx.Done():
+			}
+			if q.ctx.Err() == nil {
+				q.o.Deliver(q.ctx, turn)
+			}
 		})
-		select {
-		case <-q.ctx.Done():
-			return
-		case q.started <- j:
-		}
 	}
 }
 
@@ -168,18 +164,6 @@ func (q *Queue) waitInterval() error {
 	wait := time.Until(q.resume)
 	q.mu.Unlock()
 	return protocol.Sleep(q.ctx, wait)
-}
-
-// deliver passes the turns on in order.
-func (q *Queue) deliver() {
-	for j := range q.started {
-		select {
-		case text := <-j.text:
-			j.turn.Text = text
-			q.o.Deliver(q.ctx, j.turn)
-		case <-q.ctx.Done():
-		}
-	}
 }
 
 // recognise returns the words of the parts of a turn.
