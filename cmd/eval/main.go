@@ -21,7 +21,6 @@ import (
 	"golang.org/x/term"
 
 	"hubbub/localserver/engine"
-	"hubbub/localserver/engine/evaluation"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
@@ -51,21 +50,17 @@ func main() {
 
 // settings are the values of the flags.
 type settings struct {
-	dir         string
-	sets        []string
-	ref         string
-	wav         string
-	uem         string
-	latencies   []time.Duration
-	maxSpeakers int
-	collar      float64
-	gain        float64 // decibels
-	skipOverlap bool
-	jobs        int
-	perFile     bool
-	json        bool
-	against     string
-	out         string
+	dir       string
+	sets      []string
+	ref       string
+	wav       string
+	latencies []time.Duration
+	gain      float64 // decibels
+	jobs      int
+	perFile   bool
+	json      bool
+	against   string
+	out       string
 
 	set, values    []string
 	windowsFile    string // --windows
@@ -86,14 +81,10 @@ func (s *settings) flags(latencies *[]string) *pflag.FlagSet {
 	f.SortFlags = false
 	f.StringVar(&s.dir, "dir", "../shared/speech", "folder of the sets")
 	f.StringSliceVar(&s.sets, "sets", []string{"real-dev", "sim-dev", "sim-fluent", "tts", "real-calls"}, "folders in it, each with X.rttm, X.uem and X.flac, .wav or .mp3")
-	f.StringVar(&s.ref, "ref", "", "score this recording instead of the sets: its RTTM")
+	f.StringVar(&s.ref, "ref", "", "score this recording instead of the sets: its RTTM, with a UEM beside it if only parts are annotated")
 	f.StringVar(&s.wav, "wav", "", "and its audio")
-	f.StringVar(&s.uem, "uem", "", "and, if only parts of it are annotated, its UEM")
 	f.StringSliceVar(latencies, "latency", []string{"1"}, "latencies in seconds, one table each")
-	f.IntVar(&s.maxSpeakers, "max-speakers", engine.MaxSpeakers, "maximum number of labels")
-	f.Float64Var(&s.collar, "collar", 0, "seconds on each side of a reference boundary that are not scored")
 	f.Float64Var(&s.gain, "gain", 0, "decibels by which the audio is amplified, for the engine alone")
-	f.BoolVar(&s.skipOverlap, "skip-overlap", false, "do not score overlapping speech")
 	f.IntVar(&s.jobs, "jobs", 1, "recordings at once")
 	f.BoolVar(&s.perFile, "per-file", false, "a line for each recording as well")
 	f.BoolVar(&s.json, "json", false, "print JSON")
@@ -157,8 +148,6 @@ func (s *settings) check(f *pflag.FlagSet) error {
 	switch {
 	case (s.ref == "") != (s.wav == ""):
 		return usagef("give both --ref X.rttm and --wav X.wav", "a recording needs its reference")
-	case s.uem != "" && s.ref == "":
-		return usagef("the sets bring their own; use it with --ref and --wav", "a UEM is for a recording of your own")
 	case s.program != "" && s.tunes():
 		return usagef("leave --program out", "tuning and training happen in this process")
 	case s.offline && (s.program != "" || len(s.values) > 0):
@@ -203,9 +192,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := (engine.Config{MaxSpeakers: s.maxSpeakers}).Validate(); err != nil {
-		return &usageError{err}
-	}
 	var sets []set
 	if s.enrolment == "" && s.cohort == "" {
 		sets, err = s.find()
@@ -219,10 +205,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	ev := &evaluator{
-		settings: s,
-		options:  evaluation.Options{Collar: s.collar, SkipOverlap: s.skipOverlap},
-	}
+	ev := &evaluator{settings: s}
 	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		ev.progress = stderr
 	}
@@ -251,8 +234,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 func (s settings) find() ([]set, error) {
 	if s.ref != "" {
-		one, err := singleRecording(s.ref, s.wav, s.uem)
-		return []set{one}, err
+		r, err := readRecording(s.wav, s.ref)
+		return []set{{name: r.name, recordings: []recording{r}}}, err
 	}
 	return findSets(s.dir, s.sets)
 }

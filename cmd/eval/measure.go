@@ -33,7 +33,6 @@ type outcome struct {
 // evaluator runs the engine over recordings.
 type evaluator struct {
 	settings
-	options  evaluation.Options
 	progress io.Writer // nil: no progress is shown
 
 	stored map[string]windows // of --offline with --windows, by file name of the audio
@@ -131,7 +130,7 @@ func (ev *evaluator) evaluate(ctx context.Context, r recording, samples []float3
 	if err != nil {
 		return o, err
 	}
-	if err := o.rate(r, hyp, ev.options); err != nil {
+	if err := o.rate(r, hyp); err != nil {
 		return o, err
 	}
 	if ev.out != "" {
@@ -145,8 +144,8 @@ func (ev *evaluator) evaluate(ctx context.Context, r recording, samples []float3
 }
 
 // rate scores a hypothesis.
-func (o *outcome) rate(r recording, hyp []evaluation.Turn, options evaluation.Options) error {
-	report, err := evaluation.Score(r.ref, hyp, r.uem, options)
+func (o *outcome) rate(r recording, hyp []evaluation.Turn) error {
+	report, err := evaluation.Score(r.ref, hyp, r.uem, evaluation.Options{})
 	if err != nil {
 		return err
 	}

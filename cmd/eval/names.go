@@ -44,11 +44,6 @@ func (s *share) count(seconds float64, belong bool) {
 	}
 }
 
-// errorShare is the DER as a share.
-func errorShare(r evaluation.Result) share {
-	return share{r.Seconds.Miss + r.Seconds.FalseAlarm + r.Seconds.Confusion, r.Total}
-}
-
 // add returns both together.
 func (r recognised) add(o recognised) recognised {
 	for i, s := range o.Shares {
@@ -80,7 +75,7 @@ func (ev *evaluator) measureNames(ctx context.Context, e *enrolment) (rows []nam
 			group.Go(func() (err error) {
 				w := &e.meetings[i]
 				if round == 0 {
-					if without[i], err = ev.scoreWithoutNames(w); err != nil {
+					if without[i], err = ev.scoreWithoutNames(ctx, w); err != nil {
 						return err
 					}
 				}
@@ -112,20 +107,22 @@ func (ev *evaluator) measureNames(ctx context.Context, e *enrolment) (rows []nam
 	return rows, nil
 }
 
-func (ev *evaluator) scoreWithoutNames(w *windows) (share, error) {
-	_, _, hyp, err := ev.runNamed(w, nil, 100)
+func (ev *evaluator) scoreWithoutNames(ctx context.Context, w *windows) (share, error) {
+	_, _, hyp, err := ev.runNamed(ctx, w, nil, 100)
 	if err != nil {
 		return share{}, err
 	}
-	return ev.score(w, hyp)
+	return score(w, hyp)
 }
 
-func (ev *evaluator) score(w *windows, hyp []evaluation.Turn) (share, error) {
-	report, err := evaluation.Score(w.rec.ref, hyp, w.rec.uem, ev.options)
+// score is the DER of a meeting as a share.
+func score(w *windows, hyp []evaluation.Turn) (share, error) {
+	report, err := evaluation.Score(w.rec.ref, hyp, w.rec.uem, evaluation.Options{})
 	if err != nil {
 		return share{}, err
 	}
-	return errorShare(report.Files[0].Result), nil
+	r := report.Files[0]
+	return share{r.Seconds.Miss + r.Seconds.FalseAlarm + r.Seconds.Confusion, r.Total}, nil
 }
 
 // recognise runs one meeting with the enrolled people, once for each threshold. The last result is
@@ -133,11 +130,8 @@ func (ev *evaluator) score(w *windows, hyp []evaluation.Turn) (share, error) {
 func (ev *evaluator) recognise(ctx context.Context, w *windows, people []voiceprint.Person, without share) (all []recognised, err error) {
 	var perfect recognised
 	for _, threshold := range ev.thresholds {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
 		var named recognised
-		if named, perfect, err = ev.recogniseAt(w, people, threshold, without); err != nil {
+		if named, perfect, err = ev.recogniseAt(ctx, w, people, threshold, without); err != nil {
 			return nil, err
 		}
 		all = append(all, named)
@@ -146,8 +140,8 @@ func (ev *evaluator) recognise(ctx context.Context, w *windows, people []voicepr
 }
 
 // recogniseAt is one meeting with the names of the engine, and with perfect names.
-func (ev *evaluator) recogniseAt(w *windows, people []voiceprint.Person, threshold float64, without share) (decided, perfect recognised, err error) {
-	events, emitted, hyp, err := ev.runNamed(w, people, threshold)
+func (ev *evaluator) recogniseAt(ctx context.Context, w *windows, people []voiceprint.Person, threshold float64, without share) (decided, perfect recognised, err error) {
+	events, emitted, hyp, err := ev.runNamed(ctx, w, people, threshold)
 	if err != nil {
 		return decided, perfect, err
 	}
@@ -181,7 +175,7 @@ func (ev *evaluator) recogniseAt(w *windows, people []voiceprint.Person, thresho
 				named[i].Speaker = name
 			}
 		}
-		if x.r.Shares[withNames], err = ev.score(w, named); err != nil {
+		if x.r.Shares[withNames], err = score(w, named); err != nil {
 			return decided, perfect, err
 		}
 		x.r.Shares[withoutNames] = without
@@ -213,8 +207,8 @@ func mainPeople(ref, hyp []evaluation.Turn, enrolled map[string]bool) map[string
 }
 
 // runNamed runs the engine over a meeting as `hubbub live --voices` asks for it.
-func (ev *evaluator) runNamed(w *windows, people []voiceprint.Person, threshold float64) (events []engine.Event, emitted []time.Duration, hyp []evaluation.Turn, err error) {
-	return ev.runEngineOn(w, clustering.Default(), people, voiceprint.Matching{Threshold: threshold / 100, Shared: true})
+func (ev *evaluator) runNamed(ctx context.Context, w *windows, people []voiceprint.Person, threshold float64) (events []engine.Event, emitted []time.Duration, hyp []evaluation.Turn, err error) {
+	return ev.runEngineOn(ctx, w, clustering.Default(), people, voiceprint.Matching{Threshold: threshold / 100, Shared: true})
 }
 
 // compare adds the speech of enrolled people and strangers, and how long after

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,30 +19,39 @@ import (
 // runEngine runs an engine of this process over a recording.
 func (ev *evaluator) runEngine(ctx context.Context, r recording, samples []float32, latency time.Duration) (outcome, []evaluation.Turn, error) {
 	o := outcome{name: r.name, seconds: float64(len(samples)) / engine.SampleRate}
-	e, err := engine.New(engine.Config{Latency: latency, MaxSpeakers: ev.maxSpeakers})
+	e, err := engine.New(engine.Config{Latency: latency})
 	if err != nil {
 		return o, nil, err
 	}
 	runtime.LockOSThread() // CPU time is measured by thread
 	defer runtime.UnlockOSThread()
 	begin := threadTime()
-	var events []engine.Event
-	for at := 0; at < len(samples); at += chunkSamples {
-		if ctx.Err() != nil {
-			return o, nil, ctx.Err()
-		}
-		end := min(at+chunkSamples, len(samples))
-		before := len(events)
-		events = e.Push(samples[at:end], events)
-		newest := time.Duration(end) * time.Second / engine.SampleRate
-		for _, event := range events[before:] {
-			o.lags = append(o.lags, newest-event.At)
-		}
+	events, emitted, err := push(ctx, e, samples)
+	if err != nil {
+		return o, nil, err
+	}
+	for i, at := range emitted {
+		o.lags = append(o.lags, at-events[i].At)
 	}
 	events = e.Flush(events)
 	o.cpu = threadTime() - begin
 	turns, err := fold(r.name, events)
 	return o, turns, err
+}
+
+// push gives an engine the samples of a recording. emitted is when each event was emitted.
+func push(ctx context.Context, e *engine.Engine, samples []float32) (events []engine.Event, emitted []time.Duration, err error) {
+	for at := 0; at < len(samples); at += chunkSamples {
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		end := min(at+chunkSamples, len(samples))
+		events = e.Push(samples[at:end], events)
+		for len(emitted) < len(events) {
+			emitted = append(emitted, time.Duration(end)*time.Second/engine.SampleRate)
+		}
+	}
+	return events, emitted, nil
 }
 
 // fold makes turns of events. It is an error when they break what engine.Event
@@ -77,7 +85,7 @@ func (ev *evaluator) runProgram(ctx context.Context, r recording, seconds float6
 	o := outcome{name: r.name, seconds: seconds}
 	// No timeout: a recording may be hours long, and an interrupt ends it.
 	cmd := exec.CommandContext(ctx, ev.program, "live", "--input", r.audio, "--pace", "fast", "--output", "rttm",
-		"--latency", latency.String(), "--max-speakers", strconv.Itoa(ev.maxSpeakers))
+		"--latency", latency.String())
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()

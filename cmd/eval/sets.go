@@ -55,7 +55,7 @@ func findSets(dir string, names []string) ([]set, error) {
 			if err != nil {
 				return nil, err
 			}
-			r, err := readRecording(audio, path, base+".uem")
+			r, err := readRecording(audio, path)
 			if err != nil {
 				return nil, err
 			}
@@ -81,16 +81,9 @@ func audioOf(base string) (string, error) {
 	return "", fmt.Errorf("%s.rttm has no audio (%s) beside it", base, strings.Join(audioEndings, ", "))
 }
 
-// singleRecording is one recording as a set.
-func singleRecording(ref, audio, uem string) (set, error) {
-	r, err := readRecording(audio, ref, uem)
-	return set{name: r.name, recordings: []recording{r}}, err
-}
-
-// readRecording reads a recording's reference. The file name in the RTTM is the
-// audio's base name, or the only one in it. A UEM file that does not exist is
-// ignored.
-func readRecording(audio, ref, uem string) (recording, error) {
+// readRecording reads a recording's reference, and the UEM beside it if there is one. The
+// file name in the RTTM is the audio's base name, or the only one in it.
+func readRecording(audio, ref string) (recording, error) {
 	r := recording{name: strings.TrimSuffix(filepath.Base(audio), filepath.Ext(audio)), audio: audio}
 	turns, err := readFile(ref, readTurns)
 	if err != nil {
@@ -114,9 +107,7 @@ func readRecording(audio, ref, uem string) (recording, error) {
 		return r, hint.Add(fmt.Errorf("%s holds no turn of %s", ref, r.name),
 			"the second field of its lines must be the audio's name without ending")
 	}
-	if uem == "" {
-		return r, nil
-	}
+	uem := strings.TrimSuffix(ref, ".rttm") + ".uem"
 	regions, err := readUEM(uem)
 	if errors.Is(err, os.ErrNotExist) {
 		return r, nil

@@ -21,16 +21,16 @@ type trial struct {
 }
 
 // try runs one setting over the windows of all recordings.
-func (ev *evaluator) try(p clustering.Params, all []windows, sets int) (trial, error) {
+func (ev *evaluator) try(ctx context.Context, p clustering.Params, all []windows, sets int) (trial, error) {
 	t := trial{}
 	outcomes := make([][]outcome, sets)
 	for _, w := range all {
-		_, _, hyp, err := ev.runEngineOn(&w, p, nil, voiceprint.Matching{})
+		_, _, hyp, err := ev.runEngineOn(ctx, &w, p, nil, voiceprint.Matching{})
 		if err != nil {
 			return t, err
 		}
 		var o outcome
-		if err := o.rate(w.rec, hyp, ev.options); err != nil {
+		if err := o.rate(w.rec, hyp); err != nil {
 			return t, err
 		}
 		outcomes[w.set] = append(outcomes[w.set], o)
@@ -124,7 +124,7 @@ func (ev *evaluator) sweep(ctx context.Context, sets []set, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	base, err := ev.try(p, all, len(sets))
+	base, err := ev.try(ctx, p, all, len(sets))
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (ev *evaluator) sweep(ctx context.Context, sets []set, w io.Writer) error {
 			if err := setParam(&q, name+"="+v); err != nil {
 				return err
 			}
-			t, err := ev.try(q, all, len(sets))
+			t, err := ev.try(ctx, q, all, len(sets))
 			if err != nil {
 				return err
 			}

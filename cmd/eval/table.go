@@ -29,16 +29,11 @@ func writeText(w io.Writer, tables []table, s settings) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		overlap := "overlap scored"
-		if s.skipOverlap {
-			overlap = "overlap skipped"
-		}
-		pass := fmt.Sprintf("latency %v, at most %d labels", s.latencies[i], s.maxSpeakers)
+		pass := fmt.Sprintf("latency %v", s.latencies[i])
 		if s.offline {
 			pass = "second pass"
 		}
-		fmt.Fprintf(w, "%s, engine %s, weights %s; collar %g s, %s\n",
-			pass, engine.Version(), engine.WeightsVersion(), s.collar, overlap)
+		fmt.Fprintf(w, "%s, engine %s, weights %s; collar 0, overlap scored\n", pass, engine.Version(), engine.WeightsVersion())
 		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprint(tw, "set\tfiles\tminutes\tDER\tmiss\tfalse\tconf\tsplit\tlabels\tlost\tcount\texact\twithin 1\treturns\tsw/min\tlag p50\tp95\tRTF\t\n")
 		for _, set := range t.Sets {

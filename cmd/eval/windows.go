@@ -42,19 +42,14 @@ func (r *replay) Push([]float32, bool) *clustering.Window {
 
 // runEngineOn runs an engine over the stored windows of a recording, with the people
 // whom it can recognise. emitted is when each event was emitted.
-func (ev *evaluator) runEngineOn(w *windows, p clustering.Params, people []voiceprint.Person, matching voiceprint.Matching) (events []engine.Event, emitted []time.Duration, hyp []evaluation.Turn, err error) {
-	e, err := engine.NewWith(engine.Config{Latency: ev.latencies[0], MaxSpeakers: ev.maxSpeakers}, p, &replay{steps: w.steps})
+func (ev *evaluator) runEngineOn(ctx context.Context, w *windows, p clustering.Params, people []voiceprint.Person, matching voiceprint.Matching) (events []engine.Event, emitted []time.Duration, hyp []evaluation.Turn, err error) {
+	e, err := engine.NewWith(engine.Config{Latency: ev.latencies[0]}, p, &replay{steps: w.steps})
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	e.Enrol(people, matching)
-	silence := make([]float32, chunkSamples)
-	for at := 0; at < w.samples; at += chunkSamples {
-		n := min(chunkSamples, w.samples-at)
-		events = e.Push(silence[:n], events)
-		for len(emitted) < len(events) {
-			emitted = append(emitted, time.Duration(at+n)*time.Second/engine.SampleRate)
-		}
+	if events, emitted, err = push(ctx, e, make([]float32, w.samples)); err != nil {
+		return nil, nil, nil, err
 	}
 	events = e.Flush(events)
 	for len(emitted) < len(events) {
