@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from scipy.signal import lfilter
 import features as FT
-from networks import CHANNELS, TRUNK, Embedder, Segmenter
+from networks import CHANNELS, TRUNK, Embedder, Segmenter, pool_many
 
 ORDER = {
     'features': (
@@ -287,7 +287,7 @@ def main():
         s2 = seg.stream(torch.from_numpy(f)[None], h2)[0]
         m = np.zeros(h.shape[1], np.float32)
         m[5:53] = 1
-        e = emb.head(h2, torch.from_numpy(m)[None])[0]
+        e = emb.head(pool_many(emb, h2, torch.from_numpy(m)[None, None])[0])[0]
         lp, lp2 = window(w, s[-125:])[1], seg.window(s2[None, -125:])[0]
         print(
             'trunk %.5f (of %.2f)  stream %.5f (of %.2f)  probabilities %.5f  1 - cosine %.2e'

@@ -76,20 +76,9 @@ class Embedder(nn.Module):
                 y = b(y)
         return y.float().flatten(1, 2)
 
-    def pool(self, h, m, which=None):
-        """h [B, TRUNK, T'], m [N, T'] in 0..1 with which[n] the row of h that mask n belongs to -> [N, 2 TRUNK] mean
-        and deviation."""
-        e = self.att2(torch.tanh(self.att1(h)))
-        if which is not None:
-            e, h = e[which], h[which]
-        e = e.masked_fill((m <= 0)[:, None], -1e4)
-        w = torch.exp(e - e.amax(2, keepdim=True)) * m[:, None]
-        w = w / w.sum(2, keepdim=True).clamp_min(1e-6)
-        mu = (w * h).sum(2)
-        return torch.cat([mu, ((w * h * h).sum(2) - mu * mu).clamp_min(1e-5).sqrt()], 1)
-
-    def head(self, h, m, which=None):
-        return F.normalize(self.bno(self.fc(self.bnp(self.pool(h, m, which)))))
+    def head(self, pooled):
+        """pooled mean and deviation [n, 2 TRUNK] -> embeddings [n, 128] of length 1"""
+        return F.normalize(self.bno(self.fc(self.bnp(pooled))))
 
 
 def pool_many(emb, h, M):

@@ -2,7 +2,6 @@
 import functools
 import numpy as np
 import torch
-import torch.nn.functional as F
 import features as FT
 from networks import Embedder, Segmenter, has_bfloat16, pool_many
 from restore import restore
@@ -65,6 +64,6 @@ def person_embeddings(weights, x, turns):
     those with enough speech"""
     person, _, _, pool = pooled(weights, x, turns)
     emb = embedder(weights)[0]
-    e = F.normalize(emb.bno(emb.fc(emb.bnp(torch.from_numpy(pool).float())))).numpy()
+    e = emb.head(torch.from_numpy(pool).float()).numpy()
     sums = {name: e[person == k].sum(0) for k, name in enumerate(turns)}
     return {name: v / np.linalg.norm(v) for name, v in sums.items() if np.linalg.norm(v) > MIN_LENGTH}

@@ -14,9 +14,8 @@ seg    cross entropy under the best permutation of the speakers (permutation-inv
        1607.00325) of three windows of each quarter
 pair   frames of one voice are alike, inside the segmenter (an auxiliary output)
 
-The learning rate is a function of the progress alone, which is that of the steps, or of --minutes if these are over
-earlier. OUT/train.pt is written every --save minutes and continued from when the program starts again;
-OUT/networks.pt is the result."""
+The learning rate is a function of the share of the steps that are done. OUT/train.pt is written every --save minutes
+and continued from when the program starts again; OUT/networks.pt is the result."""
 import argparse
 import copy
 import math
@@ -140,7 +139,7 @@ class Head(nn.Module):
 
 
 def embed(emb, h, masks, where):
-    return F.normalize(emb.bno(emb.fc(emb.bnp(pool_many(emb, h, masks).flatten(0, 1)[where]))))
+    return emb.head(pool_many(emb, h, masks).flatten(0, 1)[where])
 
 
 class Losses:
@@ -254,7 +253,6 @@ def options():
     for o in ('store', 'speech', 'out'):
         ap.add_argument('--' + o, required=True)
     ap.add_argument('--steps', type=int, default=8000)
-    ap.add_argument('--minutes', type=float, default=1e9)
     ap.add_argument('--batch', type=int, default=32, help='examples in a step')
     ap.add_argument('--capacity', type=int, default=30000, help='examples kept on the device')
     ap.add_argument('--lr', type=float, default=1.5e-3)
@@ -363,8 +361,6 @@ def main():
         check(workers)
     started = time.time()
     print('%.0f s until there are %d examples' % (started - born, store.count), flush=True)
-    if old is None:
-        spent = started - born if a.minutes < 1e9 else 0.0
     t0, saved, shown, sums = started - spent, started, started, {}
     common = lambda: dict(it=it, spent=time.time() - t0, prior=torch.from_numpy(prior))
 
@@ -374,14 +370,13 @@ def main():
                 sets[name].add(e)
         if last:  # the recipe goes on when this file is there
             save_as(os.path.join(a.out, 'networks.pt'), emb=ema.emb.state_dict(), seg=ema.seg.state_dict(), **common())
-        if not last or a.minutes >= 1e9:
-            modules = dict(nets=nets, ema=ema, teacher=teacher, head=head, opt=opt)
-            save_as(path, **{k: m.state_dict() for k, m in modules.items()}, args=vars(a), **common())
+        modules = dict(nets=nets, ema=ema, teacher=teacher, head=head, opt=opt)
+        save_as(path, **{k: m.state_dict() for k, m in modules.items()}, args=vars(a), **common())
         row = held_out(losses, ema, teacher, head, sets, a.batch)
         print('%.0f s step %d examples %d %s' % (time.time() - t0, it, store.count, row), flush=True)
 
-    progress = it / a.steps
-    while progress < 1:
+    while it < a.steps:
+        progress = it / a.steps
         rate = set_rates(opt, centres_opt, a.lr, progress)
         which = np.random.choice(min(store.count, store.capacity), min(a.batch, store.count), replace=False)
         student_losses, teacher_losses = learn(
@@ -391,7 +386,6 @@ def main():
         average_into(ema, nets, min(0.998, it / (it + 20.0)))
         for k, v in list(student_losses.items()) + [('teacher ' + k, v) for k, v in teacher_losses.items()]:
             sums[k] = sums.get(k, 0.0) + v.detach()
-        progress = max(it / a.steps, (time.time() - t0) / 60 / a.minutes)
         if it % 100 == 0:
             print(
                 '%5.0f s step %d %s examples %d, %.0f ms, lr %.5f'
@@ -406,7 +400,7 @@ def main():
                 flush=True,
             )
             shown, sums = time.time(), {}
-        if time.time() - saved > a.save * 60 and progress < 1:
+        if time.time() - saved > a.save * 60 and it < a.steps:
             check(workers)
             save(False)
             saved = time.time()
