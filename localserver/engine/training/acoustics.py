@@ -108,7 +108,7 @@ def modulated(rng, voices, n):
     m, g = n // HOP + 1, []
     while len(g) < m:
         u = voices.speakers[rng.integers(len(voices.speakers))][2]
-        _, _, k, off, _ = u[rng.integers(len(u))]
+        _, k, off, _ = u[rng.integers(len(u))]
         en = voices.energy[off : off + k].astype(F32)
         g += list(10 ** ((en[:: rng.choice([1, 1, 2, -1])] - en.max()) * rng.uniform(0.5, 1.2) / 20)) + [1e-3] * int(
             rng.integers(0, 150)
@@ -149,10 +149,10 @@ class Banks:
     SAMPLES = 14 * SR
     SONG = 'Karissa'  # in the name of a noise file that is left out: its singing would be learnt as noise
 
-    def __init__(self, rng, voices, folder=None, **counts):
+    def __init__(self, rng, voices, folder):
         n = self.SAMPLES
         self.real, self.real_rir = [], []
-        for f in sorted(glob.glob(os.path.join(folder, '*'))) if folder else []:
+        for f in sorted(glob.glob(os.path.join(folder, '*'))):
             if f.endswith(('.md', '.txt')) or self.SONG in f:
                 continue
             x = load_audio(f)
@@ -165,14 +165,14 @@ class Banks:
                 c = x[i : i + n]
                 if len(c) > SR // 4 and (c * c).mean() > 1e-9:
                     self.real.append(unit(np.tile(c, n // len(c) + 1)[:n]))
-        self.draw(rng, voices, **counts)
+        self.draw(rng, voices)
 
-    def draw(self, rng, voices, coloured_n=90, babble_n=50, modulated_n=90, events_n=500, rooms_n=160):
+    def draw(self, rng, voices):
         """makes what is not recorded"""
         n = self.SAMPLES
-        self.coloured = [coloured(rng, n) for _ in range(coloured_n)]
+        self.coloured = [coloured(rng, n) for _ in range(40)]
         self.babble = []
-        for _ in range(babble_n):
+        for _ in range(25):
             y = np.zeros(n, F32)
             for _ in range(rng.integers(3, 8)):
                 x, _ = voices.read(rng, int(rng.integers(len(voices.speakers))), n // HOP + 40)
@@ -180,15 +180,15 @@ class Banks:
             h = impulse(rng, rng.uniform(0.3, 0.8), 4.0)
             L = sfft.next_fast_len(n + len(h), True)
             self.babble.append(unit(sfft.irfft(sfft.rfft(y, L) * sfft.rfft(h, L), L)[:n]))
-        self.modulated = [modulated(rng, voices, n) for _ in range(modulated_n)]
-        self.events = [non_speech_event(rng) for _ in range(events_n)]
+        self.modulated = [modulated(rng, voices, n) for _ in range(40)]
+        self.events = [non_speech_event(rng) for _ in range(300)]
         self.rooms = []
-        for _ in range(rooms_n):
+        for _ in range(100):
             t60 = np.exp(rng.uniform(np.log(0.12), np.log(0.8)))
             self.rooms.append([(d, impulse(rng, t60, d)) for d in (0.25, 0.4, 0.6, 0.9, 1.4, 2.0, 3.0, 4.5)])
 
-    def noise(self, rng, n, kinds=(0.36, 0.44, 0.2)):
-        b = (self.real or self.coloured, self.coloured, self.babble)[rng.choice(3, p=kinds)]
+    def noise(self, rng, n):
+        b = (self.real or self.coloured, self.coloured, self.babble)[rng.choice(3, p=(0.36, 0.44, 0.2))]
         x = b[rng.integers(len(b))]
         a = int(rng.integers(len(x)))
         return np.take(x, np.arange(a, a + n), mode='wrap') if a + n > len(x) else x[a : a + n]

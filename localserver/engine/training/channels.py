@@ -7,6 +7,7 @@ import math
 import subprocess
 import numpy as np
 import scipy.fft as sfft
+import soundfile as sf
 from scipy.signal import butter, lfilter, resample_poly, sosfilt
 
 SR, F32 = 16000, np.float32
@@ -307,33 +308,7 @@ class Channels:
                 x = f(x, self.rng)
         return x
 
-
-def main():
-    """channels.py IN.wav OUT_FOLDER: the recording through every stage, to listen to; prints each stage's time and
-    delay"""
-    import os
-    import sys
-    import time
-    import soundfile as sf
-
-    x, _ = sf.read(sys.argv[1], dtype='float32')
-    os.makedirs(sys.argv[2], exist_ok=True)
-    c = Channels(np.random.default_rng(1))
-    for f, _ in Channels.KINDS:
-        t = time.time()
-        y = c.apply(x, [f])
-        d = int(
-            np.argmax(
-                np.abs(sfft.irfft(sfft.rfft(np.r_[np.zeros(2000), y][: len(x)]) * np.conj(sfft.rfft(x)), len(x))[:4000])
-            )
-        )
-        print(
-            '%-10s %.2f s, delay %d samples, level %.1f dB, peak %.2f'
-            % (f.__name__, time.time() - t, d - 2000, 20 * np.log10(level(y) / level(x)), np.abs(y).max())
-        )
-        assert len(y) == len(x) and np.isfinite(y).all() and y.dtype == F32, f
-        sf.write(os.path.join(sys.argv[2], f.__name__ + '.wav'), np.clip(y, -1, 1), SR, subtype='PCM_16')
-
-
-if __name__ == '__main__':
-    main()
+    def apply_to_file(self, path, chain):
+        x, rate = sf.read(path, dtype='float32')
+        y = self.apply(x, chain)
+        sf.write(path, y * min(1, 0.99 / max(1e-9, float(np.abs(y).max()))), rate, subtype='PCM_16')

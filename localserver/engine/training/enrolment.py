@@ -52,8 +52,7 @@ def main():
 
     def through_a_channel(path):
         if rng.rand() < a.channels:
-            y = channels.apply(sf.read(path, dtype='float32')[0], channels.draw())
-            sf.write(path, y * min(1, 0.99 / max(1e-9, float(np.abs(y).max()))), RATE, subtype='PCM_16')
+            channels.apply_to_file(path, channels.draw())
 
     speakers = os.path.join(a.speech, 'speakers')
     index = [e for e in json.load(open(os.path.join(speakers, 'index.json'))) if e['split'] == a.split]
@@ -66,7 +65,7 @@ def main():
     several = [several[i] for i in rng.permutation(len(several))[: a.people]]
     once = [e for e in index if e['corpus'] == 'librispeech'][: max(SIZES) if a.count else 0]  # 15 s: enrolled only
     os.makedirs(os.path.join(a.out, 'people'), exist_ok=True)
-    pool, size, members, only = [], 0, [], []
+    members, only = [], []
     for e in several + once:
         x = samples(os.path.join(speakers, e['file']))
         speech, rest = divide(x, e['utterances'])
@@ -78,10 +77,7 @@ def main():
         if e['corpus'] == 'librispeech':
             only.append(name)
         elif sum(n for _, n in rest) >= REST // 2 * RATE:
-            members.append(dict(corpus=e['corpus'], speaker=e['speaker'], utts=[(size + s, n) for s, n in rest]))
-            pool.append(x)
-            size += len(x)
-    pool = np.concatenate(pool)
+            members.append(dict(corpus=e['corpus'], speaker=e['speaker'], pool=x, utts=rest))
     templates = meeting.load_templates(os.path.join(a.speech, 'turn-taking', 'AMI-%s-only_words.rttm' % a.split))
     enrolled = {}
     for i in range(a.count):
@@ -93,7 +89,6 @@ def main():
             meeting.make(
                 os.path.join(a.out, 'meetings'),
                 name,
-                pool,
                 people,
                 templates,
                 None,

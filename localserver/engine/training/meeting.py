@@ -14,7 +14,6 @@ from voices import stretch
 FADE = 240  # samples at both ends of a turn
 JOINED = 0.3  # a pause of so many seconds is part of a turn
 AWAY = (66, 85)  # seconds that one person does not talk
-STYLES = ('interview', 'meeting')
 
 
 class NoTemplate(Exception):
@@ -66,11 +65,11 @@ class Reader:
 
     ENOUGH = 150 * SR
 
-    def __init__(self, pool, person, rng):
+    def __init__(self, person, rng):
         parts, total, utterances = [], 0, list(person['utts'])
         rng.shuffle(utterances)
         for start, n in utterances:
-            x = np.asarray(pool[start : start + n], np.float32) / 32768
+            x = np.asarray(person['pool'][start : start + n], np.float32) / 32768
             x = x / (np.sqrt((x**2).mean()) + 1e-6) * 0.06
             spans = speech_of(x, gap=0.12, down=32)
             for (a, b), then in zip(spans, spans[1:] + [None]):
@@ -96,10 +95,10 @@ class Reader:
 
 
 class VoiceReader(Reader):
-    """A person who reads in the voice that the example gives to its people. The samples are those of the person."""
+    """A person who reads in the voice that the example gives to its people."""
 
-    def __init__(self, _, person, rng):
-        super().__init__(person['pool'], person, rng)
+    def __init__(self, person, rng):
+        super().__init__(person, rng)
         if person['speed'] != 1.0:
             self.x = stretch(self.x.astype(np.float32), person['speed'])
         if person['tract'] is not None:
@@ -244,7 +243,7 @@ def write(out, name, x, turns):
         f.write('%s 1 %.3f %.3f\n' % (name, 0, seconds))
 
 
-def simulated(pool, people, noises, rng, turns, style, reader=Reader):
+def simulated(people, noises, rng, turns, style, reader=Reader):
     """-> samples at 16 kHz, {person's number: [(start, end) in s]}, and a line about the room. turns: (start, end,
     person)"""
     k = len(people)
@@ -259,7 +258,7 @@ def simulated(pool, people, noises, rng, turns, style, reader=Reader):
     )
     for a, b, p in sorted(turns):
         if p not in readers:
-            readers[p], room[p] = reader(pool, people[p], rng), room_impulse_response(rng, t60, distance[p])
+            readers[p], room[p] = reader(people[p], rng), room_impulse_response(rng, t60, distance[p])
         speech = readers[p].read(int((b - a) * SR)) * level[p]
         i, y = int(a * SR), fftconvolve(speech, room[p])
         y = y[: len(x) - i]
@@ -288,11 +287,9 @@ def simulated(pool, people, noises, rng, turns, style, reader=Reader):
     return x * (rng.uniform(0.15, 0.6) / np.abs(x).max()), truth, about
 
 
-def make(out, name, pool, people, templates, noises, rng, seconds, style, reader=Reader):
-    """Writes the meeting. pool: samples that the utterances of people are in, int16; style: one of STYLES. Raises
-    NoTemplate."""
-    x, truth, about = simulated(
-        pool, people, noises, rng, plan(templates, rng, len(people), seconds, style), style, reader
-    )
+def make(out, name, people, templates, noises, rng, seconds, style, reader=Reader):
+    """Writes the meeting. people: each has the samples that its utterances are in (`pool`, int16); style: 'interview'
+    or 'meeting'. Raises NoTemplate."""
+    x, truth, about = simulated(people, noises, rng, plan(templates, rng, len(people), seconds, style), style, reader)
     write(out, name, x, [(a, b, name_of(people[p])) for p, spans in truth.items() for a, b in spans])
     print(name, about, ','.join(sorted({p['corpus'] for p in people})), flush=True)

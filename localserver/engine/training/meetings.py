@@ -3,7 +3,7 @@
 meetings.py --store STORE --speech SPEECH --out OUT --name NAME --count N --seed N
 
 meeting.py makes each, of SPEECH, the speech collection. The people are drawn here: whole sentences of people that
-come in several clips (two in three meetings), readers of one corpus, spelt letters, words, synthetic voices; in
+come in several clips (two in three meetings), readers of one corpus, spelt letters, words; in
 --strangers of the meetings everybody has a synthetic vocal tract (Tract). People read their clips in any order, so
 that what is said of one person at two times is mostly of two sentences. --channels of the meetings go through a chain
 of channels.py."""
@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import numpy as np
-import soundfile as sf
 import meeting
 from channels import Channels
 from renderer import room_responses
@@ -19,7 +18,7 @@ from voices import Tract
 
 SHARES = {  # of the kinds of people
     'all': dict(
-        fluent=0.40, cv=0.10, speechocean=0.08, librispeech=0.20, alphanum=0.05, words=0.04, mixed=0.09, synthetic=0.04
+        fluent=0.40, cv=0.10, speechocean=0.08, librispeech=0.20, alphanum=0.05, words=0.04, mixed=0.09
     ),
     'sentences': dict(several=0.55, cv3=0.40, speechocean=0.05),  # of the people with three clips or more
 }
@@ -28,7 +27,7 @@ NATURAL = (0.87, 1.0, 1.0, 1.15)  # speeds of people with their own voices
 SECONDS = (100, 180)
 
 
-def kinds_of(index, extra):
+def kinds_of(index):
     """{kind: entries of the store}"""
 
     def of_corpora(*prefixes):
@@ -41,7 +40,6 @@ def kinds_of(index, extra):
         librispeech=[e for e in of_corpora('librispeech') if e['seconds'] > 8],
         alphanum=of_corpora('alphanum'),
         words=of_corpora('arabic', 'dspspeech', 'gsc', 'vctk'),
-        synthetic=extra,
         cv3=[e for e in cv if e['seconds'] >= 10 and len(e['utts']) >= 3],
     )
     k['fluent'] = k['cv'] + so
@@ -64,12 +62,11 @@ def main():
     ap.add_argument('--kinds', choices=sorted(SHARES), default='all')
     ap.add_argument('--count', type=int, default=350)
     ap.add_argument('--seed', type=int, default=1)
-    ap.add_argument('--extra', help='store of synthetic voices')
     ap.add_argument('--split', choices=('train', 'dev'), default='train')
     ap.add_argument('--strangers', type=float, default=0.5, help='share of the meetings')
     ap.add_argument('--channels', type=float, default=0.0, help='share of the meetings')
     a = ap.parse_args()
-    kinds = kinds_of(read_store(a.store, a.split), read_store(a.extra, a.split) if a.extra else [])
+    kinds = kinds_of(read_store(a.store, a.split))
     rng, g = np.random.RandomState(a.seed), np.random.default_rng(a.seed)
     templates = meeting.load_templates(os.path.join(a.speech, 'turn-taking', 'AMI-train-only_words.rttm'))
     noises = meeting.load_noises(a.speech)
@@ -93,7 +90,6 @@ def main():
             meeting.make(
                 a.out,
                 name,
-                None,
                 people,
                 templates,
                 noises,
@@ -105,11 +101,8 @@ def main():
         except meeting.NoTemplate:
             continue
         if g.random() < a.channels:
-            path = os.path.join(a.out, name + '.wav')
-            x, rate = sf.read(path, dtype='float32')
             chain = channels.draw()
-            y = channels.apply(x, chain)
-            sf.write(path, y * min(1, 0.99 / max(1e-9, float(np.abs(y).max()))), rate, subtype='PCM_16')
+            channels.apply_to_file(os.path.join(a.out, name + '.wav'), chain)
             print(name, *[f.__name__ for f in chain], flush=True)
 
 

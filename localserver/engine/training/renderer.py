@@ -64,14 +64,10 @@ class Renderer:
     """Draws examples. split: of the speakers. seed() gives a copy in another process numbers, rooms and noises of its
     own."""
 
-    BANKS = dict(coloured_n=40, babble_n=25, modulated_n=40, events_n=300, rooms_n=100)
-
     def __init__(self, store, speech, split, seed, strangers=0.5, channels=0.65):
         self.strangers, self.share = strangers, channels
         templates = os.path.join(speech, 'turn-taking', 'AMI-%s-only_words.rttm' % split)
-        self.sim = Simulator(
-            Voices(store, split), T.load_templates(templates), os.path.join(speech, 'noise'), seed, **self.BANKS
-        )
+        self.sim = Simulator(Voices(store, split), T.load_templates(templates), os.path.join(speech, 'noise'), seed)
         self.meetings, self.noises = meeting.load_templates(templates), meeting.load_noises(speech)
         rooms = room_responses(speech)
         self.sim.banks.real_rir += rooms
@@ -88,7 +84,7 @@ class Renderer:
 
     def seed(self, seed):
         self.use(seed)
-        self.sim.banks.draw(self.sim.rng, self.sim.voices, **self.BANKS)
+        self.sim.banks.draw(self.sim.rng, self.sim.voices)
 
     def people(self, count):
         """-> numbers of speakers, their speeds, vocal tracts or None, classes of the voices"""
@@ -122,7 +118,7 @@ class Renderer:
             kw = dict(snr=r.uniform(4, 32)) if r.random() < 0.5 else {}
             if r.random() < 0.3:
                 kw['wander'] = r.uniform(0.5, 3.0)
-            y, lab, _, _ = sim.conversation(
+            y, lab = sim.conversation(
                 2.0 * SECONDS, t, ids, speeds, hard=r.random() < 0.5, tracts=tracts, fresh=0.5, **kw
             )
             X.append(y)
@@ -141,14 +137,14 @@ class Renderer:
         ids, speeds, tracts, numbers = self.people(1 + max(p for _, _, p in turns))
         people = [
             dict(
-                utts=[(u[1], u[2] * FT.HOP) for u in v.speakers[i][2]],
-                pool=v.pcm[v.speakers[i][2][0][0]],
+                utts=[(u[0], u[1] * FT.HOP) for u in v.speakers[i][2]],
+                pool=v.pcm,
                 speed=s,
                 tract=tracts[k] if tracts else None,
             )
             for k, (i, s) in enumerate(zip(ids, speeds))
         ]
-        x, truth, _ = meeting.simulated(None, people, self.noises, self.random, turns, style, Reader)
+        x, truth, _ = meeting.simulated(people, self.noises, self.random, turns, style, Reader)
         n = 2 * STRETCH
         lab, t = np.zeros((n, max(3, len(ids))), bool), (np.arange(n) + 0.5) * 0.01
         for p, spans in truth.items():

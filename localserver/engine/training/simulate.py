@@ -2,22 +2,20 @@
 speaker ids.
 
 One room and one recording chain for a conversation; every speaker has an own distance, level and small colour of its
-own. Run as a program it writes wav + rttm of a few conversations to look at and to listen to."""
+own."""
 import numpy as np
 import scipy.fft as sfft
-import rttm
 import turns as T
-from acoustics import Banks, F32, HOP, SR, mu_law, frequency_response
+from acoustics import Banks, F32, HOP, mu_law, frequency_response
 from voices import join_labels
 
 
 class Simulator:
-    def __init__(self, voices, templates, noise_folder, seed, **banks):
+    def __init__(self, voices, templates, noise_folder, seed):
         self.voices, self.templates = voices, templates
         self.rng = np.random.default_rng(seed)
-        self.banks = Banks(np.random.default_rng(seed + 77), voices, noise_folder, **banks)
+        self.banks = Banks(np.random.default_rng(seed + 77), voices, noise_folder)
         self.map = {}
-        self.kinds = (0.36, 0.44, 0.2)  # recorded, coloured, babble
 
     def curve(self, g, L):
         """gain on 257 bins -> on the bins of a transform of length L"""
@@ -107,7 +105,7 @@ class Simulator:
         y = y / F32(lev) if lev > 0 else y
         snr = r.uniform(3, 38) + 0.6 * spread if snr is None else snr
         if r.random() < 0.92:
-            z = self.banks.noise(r, n, self.kinds)
+            z = self.banks.noise(r, n)
             if r.random() < 0.25:
                 z = z * np.interp(
                     np.arange(n), np.linspace(0, n, max(3, int(dur))), 10 ** (r.uniform(-8, 8, max(3, int(dur))) / 20)
@@ -145,7 +143,7 @@ class Simulator:
         return y
 
     def conversation(self, dur, turns=None, ids=None, speeds=None, tracts=None, wander=0.0, fresh=0.0, **kw):
-        """-> (float32 [dur s], bool [100 dur, 3], list of speaker numbers, list of speeds)"""
+        """-> (float32 [dur s], bool [100 dur, 3])"""
         r = self.rng
         turns = self.turns_for(dur) if turns is None else turns
         k = max([s for _, _, s, _ in turns], default=-1) + 1
@@ -157,33 +155,4 @@ class Simulator:
         lab = np.zeros((int(round(dur * 100)), max(3, k, len(ids))), bool)
         for s, (_, l) in tr.items():
             lab[:, s] = l
-        return y, lab, ids, speeds
-
-
-def main():
-    import argparse
-    import soundfile as sf
-    from voices import Voices
-
-    ap = argparse.ArgumentParser()
-    for o in ('store', 'templates', 'noise', 'out'):
-        ap.add_argument('--' + o, required=True)
-    ap.add_argument('--split', default='dev')
-    ap.add_argument('--seconds', type=float, default=20)
-    ap.add_argument('--count', type=int, default=4)
-    ap.add_argument('--seed', type=int, default=1)
-    a = ap.parse_args()
-    sim = Simulator(Voices(a.store, a.split), T.load_templates(a.templates), a.noise, a.seed)
-    for i in range(a.count):
-        y, lab, ids, _ = sim.conversation(a.seconds)
-        sf.write('%s%02d.wav' % (a.out, i), y, SR, subtype='PCM_16')
-        turns = []
-        for s, speaker in enumerate(ids):
-            name = sim.voices.speakers[speaker][1].replace('/', '-')
-            d = np.diff(np.r_[0, lab[:, s].astype(np.int8), 0])
-            turns += [(b / 100, e / 100, name) for b, e in zip(np.flatnonzero(d == 1), np.flatnonzero(d == -1))]
-        rttm.write('%s%02d.rttm' % (a.out, i), 'x', turns)
-
-
-if __name__ == '__main__':
-    main()
+        return y, lab

@@ -18,7 +18,6 @@ CORPUS_SHARE = dict(
     dspspeech=0.045,
     arabic=0.035,
     gsc=0.045,
-    synthetic=0.05,
 )
 
 
@@ -80,31 +79,28 @@ def paced(x, raw, least=12, most=25, after=5, before=3):
 
 
 class Voices:
-    """Speakers of one split. Utterances are (store, first sample, frames, offset into the frame arrays, rms of the
-    speech)."""
+    """Speakers of one split of a store. Utterances are (first sample, frames, offset into the frame arrays, rms of
+    the speech)."""
 
     def __init__(self, store, split):
-        self.speakers, self.by_corpus, self.by_language, self.pcm = [], {}, {}, []
-        self.energy, self.speech = np.zeros(0, np.float16), np.zeros(0, bool)
-        self._add(store, split)
+        self.speakers, self.by_corpus, self.by_language = [], {}, {}
+        self.pcm = np.memmap(os.path.join(store, 'pool.i16'), '<i2', 'r')
+        self._read(store, split)
         self.corpora = sorted(self.by_corpus)
         w = np.array([CORPUS_SHARE.get(c, 0.02) * min(1.0, len(self.by_corpus[c]) / 3.0) for c in self.corpora])
         self.weight = w / w.sum()
 
-    def _add(self, folder, split):
-        pcm = np.memmap(os.path.join(folder, 'pool.i16'), '<i2', 'r')
+    def _read(self, folder, split):
         index = [e for e in json.load(open(os.path.join(folder, 'index.json'))) if e['split'] == split]
         cache = os.path.join(folder, 'labels-%s.npz' % split)
         if not os.path.exists(cache):
-            self._measure(pcm, index, cache)
+            self._measure(index, cache)
         with np.load(cache) as z:
             z = dict(z)
-        off, source = len(self.energy), len(self.pcm)
-        self.pcm.append(pcm)
-        self.energy, self.speech = np.r_[self.energy, z['energy']], np.r_[self.speech, z['speech']]
+        self.energy, self.speech = z['energy'], z['speech']
         for i, e in enumerate(index):
             utts = [
-                (source, int(u[1]), int(u[2]), off + int(u[3]), float(u[4]))
+                (int(u[1]), int(u[2]), int(u[3]), float(u[4]))
                 for u in z['utts'][z['first'][i] : z['first'][i + 1]]
             ]
             if not utts:
@@ -114,11 +110,11 @@ class Voices:
             self.by_corpus.setdefault(c, []).append(n)
             self.by_language.setdefault(e['corpus'], []).append(n)
 
-    def _measure(self, pcm, index, cache):
+    def _measure(self, index, cache):
         en, sp, utts, first, off = [], [], [], [0], 0
         for i, e in enumerate(index):
             for a, n in e['utts']:
-                x = pcm[a : a + n].astype(np.float32) / 32768.0
+                x = self.pcm[a : a + n].astype(np.float32) / 32768.0
                 if n < 3200:
                     continue
                 d, s = label(x)
@@ -146,7 +142,7 @@ class Voices:
         one = rng.random() < same
         src = self.by_corpus[c]
         if one and c == 'cv' and rng.random() < language:
-            k = [v for v in self.by_language.values() if v[0] in self._cv() and len(v) >= n]
+            k = [v for v in self.by_language.values() if self.speakers[v[0]][0] == 'cv' and len(v) >= n]
             if k:
                 src = k[rng.integers(len(k))]
         out = []
@@ -159,11 +155,6 @@ class Voices:
             if i not in out:
                 out.append(i)
         return out
-
-    def _cv(self):
-        if not hasattr(self, '_cvset'):
-            self._cvset = set(self.by_corpus.get('cv', []))
-        return self._cvset
 
     def read(self, rng, i, frames, speed=1.0, state=None, tract=None):
         """About `frames` 10 ms frames of fluent speech of speaker i at rms 1: (float32 samples, bool labels), faster
@@ -178,7 +169,7 @@ class Voices:
                 u, s = state.pop(i)
             else:
                 u, s = int(rng.integers(len(utts))), -1
-            source, a, m, off, rms = utts[u]
+            a, m, off, rms = utts[u]
             en, sp = self.energy[off : off + m], self.speech[off : off + m]
             live = np.flatnonzero(sp)
             if s < 0:
@@ -195,7 +186,7 @@ class Voices:
                 e = lo + int(np.argmin(en[lo:hi]))
                 if state is not None:
                     state[i] = (u, e)
-            x = self.pcm[source][a + s * HOP : a + e * HOP].astype(np.float32) * np.float32(
+            x = self.pcm[a + s * HOP : a + e * HOP].astype(np.float32) * np.float32(
                 1 / 32768.0 / max(rms, 1e-4)
             )
             l = sp[s:e]
