@@ -138,11 +138,12 @@ func (s *Stream) Push(samples []float32, last bool) *clustering.Window {
 	return &s.window
 }
 
-// readPosteriors computes speech, activity and single-speaker frames of a window
-// of n steps from s.logp.
+// readPosteriors computes speech, activity, single-speaker frames and s.alone of a
+// window of n steps from s.logp.
 func (s *Stream) readPosteriors(from, n int) {
 	s.window.First = from * framesPerStep
 	s.window.SpeechProbability = s.window.SpeechProbability[:0]
+	clear(s.alone[:])
 	for k := range s.speakers {
 		s.speakers[k].activity, s.speakers[k].single = s.speakers[k].activity[:0], s.speakers[k].single[:0]
 	}
@@ -154,6 +155,9 @@ func (s *Stream) readPosteriors(from, n int) {
 			p := float32(math.Exp(float64(logp[c])))
 			for _, k := range segmentation.Sets[c] {
 				activity[k] += p
+			}
+			if len(segmentation.Sets[c]) == 1 {
+				s.alone[i/framesPerStep] += p / framesPerStep
 			}
 			if logp[c] > logp[best] {
 				best = c

@@ -1,11 +1,8 @@
 package inference
 
 import (
-	"math"
-
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/decoder"
-	"hubbub/localserver/engine/segmentation"
 )
 
 // minAlone is the probability of exactly one speaker below which a step is in no
@@ -28,15 +25,8 @@ var (
 // from, from+1, ... to-1 completes. last says that no window follows.
 func (s *Stream) embedMultiscale(from, to int, last bool) {
 	s.window.Multiscale = s.window.Multiscale[:0]
-	for j := range to - from {
-		alone := float32(0)
-		for i := range framesPerStep {
-			logp := s.logp[(j*framesPerStep+i)*segmentation.Classes:]
-			for c := 1; c <= segmentation.Speakers; c++ {
-				alone += float32(math.Exp(float64(logp[c]))) / framesPerStep
-			}
-		}
-		if s.alone[j] = alone; alone < minAlone {
+	for j, alone := range s.alone {
+		if alone < minAlone {
 			s.alone[j] = 0
 		}
 	}
