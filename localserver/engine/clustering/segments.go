@@ -24,9 +24,9 @@ const (
 	// ActiveThreshold is the probability above which a frame is speech and a local
 	// speaker active in it.
 	ActiveThreshold = 0.5
-	// MinOverlap is how many frames (20 ms) two segments must talk at once to be
+	// minOverlap is how many frames (20 ms) two segments must talk at once to be
 	// two people; less is the inaccuracy of their boundaries.
-	MinOverlap = 11
+	minOverlap = 11
 	// durationOffset (seconds) keeps segments of no single-speaker speech in
 	// the average linkage, centroidOffset in the embedding of a cluster.
 	durationOffset, centroidOffset = 0.1, 0.05
@@ -76,23 +76,23 @@ func (c *Clusterer) clusterSegments(w *Window) {
 // cosine is that of two segments; those that talk at once are of two
 // people.
 func (w *Window) cosine(a, b *segment) float64 {
-	if a.local != b.local && w.overlap(a, b) {
+	if a.local != b.local && w.Overlap(a.local, a.Segment, b.local, b.Segment) {
 		return math.Inf(-1)
 	}
 	return a.Embedding.Dot(&b.Embedding)
 }
 
-// overlap reports whether two segments of different local speakers talk at once
-// for MinOverlap frames or more.
-func (w *Window) overlap(a, b *segment) bool {
+// Overlap reports whether segment a of local speaker i and segment b of another one, j,
+// talk at once for minOverlap frames or more.
+func (w *Window) Overlap(i int, a *Segment, j int, b *Segment) bool {
 	both := 0
-	x, y := w.Speakers[a.local].Activity, w.Speakers[b.local].Activity
-	for i := max(a.From, b.From); i < min(a.To, b.To); i++ {
-		if x[i] > ActiveThreshold && y[i] > ActiveThreshold {
+	x, y := w.Speakers[i].Activity, w.Speakers[j].Activity
+	for f := max(a.From, b.From); f < min(a.To, b.To); f++ {
+		if x[f] > ActiveThreshold && y[f] > ActiveThreshold {
 			both++
 		}
 	}
-	return both >= MinOverlap
+	return both >= minOverlap
 }
 
 // averageLinkage is the mean cosine of two clusters, weighted by duration;

@@ -5,11 +5,6 @@ import "hubbub/localserver/engine/clustering"
 // activityScale is the probability 1 in a window.
 const activityScale = 255
 
-// active reports whether a probability is above clustering.ActiveThreshold.
-func active(activity uint8) bool {
-	return float32(activity) > activityScale*clustering.ActiveThreshold
-}
-
 // window is a clustering.Window in less memory.
 type window struct {
 	first    int     // frame of the recording
@@ -44,49 +39,53 @@ const noSpeaker = -1
 
 // item is a segment while the clusters are formed.
 type item struct {
-	local, index int // of the segment
-	cluster      int
-	fresh        float64 // seconds
-}
-
-// keep makes the window that the second pass stores. Its middle is from frame
-// first to frame end of the recording.
-func (p *Params) keep(w *clustering.Window, first, end int) window {
-	k := window{first: w.First, speech: quantise(w.SpeechProbability), speakers: make([]localSpeaker, len(w.Speakers))}
-	var items []item
-	var clusters []cluster
-	for i := range w.Speakers {
-		l := &w.Speakers[i]
-		k.speakers[i] = localSpeaker{quantise(l.Activity), make([]segment, len(l.Segments))}
-		for j := range l.Segments {
-			s := &l.Segments[j]
-			k.speakers[i].segments[j] = segment{from: uint8(s.From), to: uint8(s.To)}
-			from, to := w.Span(s)
-			from, to = max(from, first), min(to, end)
-			items = append(items, item{i, j, len(items), float64(max(0, to-from)) * frameSeconds})
-			clusters = append(clusters, clusterOf(&s.Embedding, s.Duration+durationOffset))
-		}
-	}
-	p.clusterWindow(&k, items, clusters)
-	return k
+	cluster     // that begins with this item
+	first   int // item of the cluster that it is in
+	local   int
+	segment *clustering.Segment
+	kept    *segment
+	fresh   float64 // seconds
 }
 
 // durationOffset (seconds) makes segments without single-speaker speech count for
 // something.
 const durationOffset = 0.05
 
+// keep makes the window that the second pass stores. Its middle is from frame
+// first to frame end of the recording.
+func (p *Params) keep(w *clustering.Window, first, end int) window {
+	k := window{first: w.First, speech: quantise(w.SpeechProbability), speakers: make([]localSpeaker, len(w.Speakers))}
+	var items []item
+	for i := range w.Speakers {
+		l := &w.Speakers[i]
+		kept := make([]segment, len(l.Segments))
+		k.speakers[i] = localSpeaker{quantise(l.Activity), kept}
+		for j := range l.Segments {
+			s := &l.Segments[j]
+			kept[j] = segment{from: uint8(s.From), to: uint8(s.To)}
+			from, to := w.Span(s)
+			fresh := float64(max(0, min(to, end)-max(from, first))) * frameSeconds
+			items = append(items, item{clusterOf(&s.Embedding, s.Duration+durationOffset), len(items), i, s, &kept[j], fresh})
+		}
+	}
+	k.clusters = p.clusterWindow(w, items)
+	return k
+}
+
 // clusterWindow joins the segments of a window into clusters, the most similar ones first,
 // and never two that talk at once.
-func (p *Params) clusterWindow(w *window, items []item, clusters []cluster) {
-	for {
+func (p *Params) clusterWindow(w *clustering.Window, items []item) []windowCluster {
+	count := len(items)
+	for ; ; count-- {
 		a, b, best := 0, 0, p.LinkageThreshold
 		for i := range items {
 			for j := range i {
-				if items[i].cluster != i || items[j].cluster != j { // part of others
+				x, y := &items[i], &items[j]
+				if x.first != i || y.first != j { // part of others
 					continue
 				}
-				s := clusters[i].cosine(&clusters[j]) + p.ShortBonus*max(0, 1-min(clusters[i].duration, clusters[j].duration))
-				same, overlap := w.compare(items, i, j)
+				s := x.cosine(&y.cluster) + p.ShortBonus*max(0, 1-min(x.duration, y.duration))
+				same, overlap := compare(w, items, i, j)
 				if same {
 					s += p.SameLocalBonus
 				}
@@ -98,61 +97,43 @@ func (p *Params) clusterWindow(w *window, items []item, clusters []cluster) {
 		if a == b {
 			break
 		}
-		clusters[a].add(&clusters[b])
+		items[a].add(&items[b].cluster)
 		for i := range items {
-			if items[i].cluster == b {
-				items[i].cluster = a
+			if items[i].first == b {
+				items[i].first = a
 			}
 		}
 	}
-	count := 0
-	for i := range items {
-		if items[i].cluster == i {
-			count++
-		}
-	}
-	w.clusters = make([]windowCluster, 0, count)
-	number := make([]int, len(items)) // of the cluster that began with an item
+	clusters := make([]windowCluster, 0, count)
 	for i := range items {
 		it := &items[i]
-		if it.cluster == i {
-			number[i] = len(w.clusters)
-			w.clusters = append(w.clusters, windowCluster{embedding: clusters[i].quantised(), duration: clusters[i].duration, speaker: noSpeaker})
+		if it.first == i {
+			it.kept.cluster = uint8(len(clusters))
+			clusters = append(clusters, windowCluster{embedding: it.quantised(), duration: it.duration, speaker: noSpeaker})
 		}
-		n := number[it.cluster]
-		w.clusters[n].fresh += it.fresh
-		w.speakers[it.local].segments[it.index].cluster = uint8(n)
+		n := items[it.first].kept.cluster
+		it.kept.cluster = n
+		clusters[n].fresh += it.fresh
 	}
+	return clusters
 }
 
 // compare reports of the clusters that begin with items i and j whether they have
 // segments of one local speaker, and whether they talk at once.
-func (w *window) compare(items []item, i, j int) (same, overlap bool) {
+func compare(w *clustering.Window, items []item, i, j int) (same, overlap bool) {
 	for _, x := range items {
 		for _, y := range items {
-			if x.cluster != i || y.cluster != j {
+			if x.first != i || y.first != j {
 				continue
 			}
 			if x.local == y.local {
 				same = true
-			} else if w.overlap(x.local, &w.speakers[x.local].segments[x.index], y.local, &w.speakers[y.local].segments[y.index]) {
+			} else if w.Overlap(x.local, x.segment, y.local, y.segment) {
 				return same, true
 			}
 		}
 	}
 	return same, false
-}
-
-// overlap reports whether segment x of local speaker a and segment y of b talk at
-// once.
-func (w *window) overlap(a int, x *segment, b int, y *segment) bool {
-	both := 0
-	for i := int(max(x.from, y.from)); i < int(min(x.to, y.to)); i++ {
-		if active(w.speakers[a].activity[i]) && active(w.speakers[b].activity[i]) {
-			both++
-		}
-	}
-	return both >= clustering.MinOverlap
 }
 
 // assign gives each cluster the most similar speaker. Two that talk at once may
