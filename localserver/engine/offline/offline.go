@@ -3,7 +3,7 @@
 //
 //	samples   16 kHz, mono, float32
 //	  │ inference    every 0.5 s a window of 5 s: local speakers, segments, embeddings
-//	  │ windows.go   segments of one window that are one person: window clusters
+//	  │ windows.go   segments of one window that are one person: segment clusters
 //	  │ speakers.go  agglomerative clustering of all of these, assignment of each
 //	  │ inputs.go    scores of all windows that cover a frame, cosine with each speaker
 //	  │ frames.go    decoded: who talks in each frame

@@ -11,7 +11,7 @@ type Params struct {
 	// speaker, ShortBonus (cosine per second) for each second that the shorter
 	// one lacks of 1 s.
 	LinkageThreshold, SameLocalBonus, ShortBonus float64
-	// MinCluster is the duration (seconds) from which a window cluster takes part in the
+	// MinCluster is the duration (seconds) from which a segment cluster takes part in the
 	// clustering. Shorter ones are only assigned to its speakers.
 	MinCluster float64
 	// SpeakerThreshold is the cosine from which two clusters of

@@ -15,12 +15,12 @@ const (
 	maxItems = 1500
 	// reduction is the factor by which a block is reduced.
 	reduction = 3
-	// assignments is how often all window clusters are assigned and the speakers computed
+	// assignments is how often all segment clusters are assigned and the speakers computed
 	// anew, as in k-means.
 	assignments = 4
 )
 
-// findSpeakers clusters the recording and assigns the window clusters.
+// findSpeakers clusters the recording and assigns the segment clusters.
 func (r *Recording) findSpeakers(ctx context.Context) ([]cluster, error) {
 	items, err := r.reduce(ctx, r.items())
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *Recording) merge(speakers []cluster, continuation func(a, b int) float6
 	return slices.Delete(speakers, b, b+1), true
 }
 
-// items are the window clusters that take part in the clustering, in order of time.
+// items are the segment clusters that take part in the clustering, in order of time.
 func (r *Recording) items() iter.Seq[cluster] {
 	return func(yield func(cluster) bool) {
 		for i := range r.windows {

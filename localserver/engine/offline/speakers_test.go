@@ -56,13 +56,13 @@ func TestGivenCount(t *testing.T) {
 	}
 }
 
-// TestAssign: a speaker becomes the mean of the window clusters that are nearest to it, with
+// TestAssign: a speaker becomes the mean of the segment clusters that are nearest to it, with
 // the speech that it had; those that are too short are only assigned.
 func TestAssign(t *testing.T) {
 	r, err := New(Options{})
 	testkit.NoError(t, err)
 	say := func(angle, duration float64) window {
-		return window{clusters: []windowCluster{{embedding: atAngle(1, angle)[0].quantised(), duration: duration, speaker: noSpeaker}}}
+		return window{clusters: []segmentCluster{{embedding: atAngle(1, angle)[0].quantised(), duration: duration, speaker: noSpeaker}}}
 	}
 	r.windows = []window{say(0, 1), say(0.2, 1), say(0.4, r.params.MinCluster/2), say(1.6, 2)}
 	speakers := append(atAngle(1, 0.6), atAngle(1, 2)...)
@@ -75,12 +75,12 @@ func TestAssign(t *testing.T) {
 	}
 	for i, want := range []int{0, 0, 0, 1} {
 		if got := r.windows[i].clusters[0].speaker; got != want {
-			t.Errorf("window cluster %d is of speaker %d, want %d", i, got, want)
+			t.Errorf("segment cluster %d is of speaker %d, want %d", i, got, want)
 		}
 	}
 }
 
-// TestSimilarSpeakersAreMerged: window clusters that are too short, or in the middle of no
+// TestSimilarSpeakersAreMerged: segment clusters that are too short, or in the middle of no
 // window, create no speaker. Here they move the centroids of two speakers towards each other.
 func TestSimilarSpeakersAreMerged(t *testing.T) {
 	for _, c := range []struct{ min, want int }{{1, 1}, {2, 2}, {3, 2}} {
@@ -89,7 +89,7 @@ func TestSimilarSpeakersAreMerged(t *testing.T) {
 		for _, g := range []struct{ angle, duration, fresh float64 }{
 			{0, 10, 10}, {0.8, 10, 10}, {0.39, 100, 0}, {0.41, 100, 0}, {2, r.params.MinCluster / 2, 5},
 		} {
-			r.windows = append(r.windows, window{clusters: []windowCluster{
+			r.windows = append(r.windows, window{clusters: []segmentCluster{
 				{embedding: atAngle(1, g.angle)[0].quantised(), duration: g.duration, fresh: g.fresh, speaker: noSpeaker}}})
 		}
 		if n := len(r.cut(slices.Collect(r.items()))); n != 2 {

@@ -10,7 +10,7 @@ type window struct {
 	first    int     // frame of the recording
 	speech   []uint8 // probability of each frame, in steps of 1/255
 	speakers []localSpeaker
-	clusters []windowCluster
+	clusters []segmentCluster
 }
 
 type localSpeaker struct {
@@ -25,8 +25,8 @@ type segment struct {
 	cluster  uint8 // in window.clusters
 }
 
-// windowCluster is a set of segments of one window that are taken for one person.
-type windowCluster struct {
+// segmentCluster is a set of segments of one window that are taken for one person.
+type segmentCluster struct {
 	embedding quantisedEmbedding
 	duration  float64 // seconds of single-speaker speech
 	// fresh is the part of duration in the middle of the window: each second of
@@ -68,13 +68,13 @@ func (p *Params) keep(w *clustering.Window, first, end int) window {
 			items = append(items, item{clusterOf(&s.Embedding, s.Duration+durationOffset), len(items), i, s, &kept[j], fresh})
 		}
 	}
-	k.clusters = p.clusterWindow(w, items)
+	k.clusters = p.clusterSegments(w, items)
 	return k
 }
 
-// clusterWindow joins the segments of a window into clusters, the most similar ones first,
+// clusterSegments joins the segments of a window into clusters, the most similar ones first,
 // and never two that talk at once.
-func (p *Params) clusterWindow(w *clustering.Window, items []item) []windowCluster {
+func (p *Params) clusterSegments(w *clustering.Window, items []item) []segmentCluster {
 	count := len(items)
 	for ; ; count-- {
 		a, b, best := 0, 0, p.LinkageThreshold
@@ -104,12 +104,12 @@ func (p *Params) clusterWindow(w *clustering.Window, items []item) []windowClust
 			}
 		}
 	}
-	clusters := make([]windowCluster, 0, count)
+	clusters := make([]segmentCluster, 0, count)
 	for i := range items {
 		it := &items[i]
 		if it.first == i {
 			it.kept.cluster = uint8(len(clusters))
-			clusters = append(clusters, windowCluster{embedding: it.quantised(), duration: it.duration, speaker: noSpeaker})
+			clusters = append(clusters, segmentCluster{embedding: it.quantised(), duration: it.duration, speaker: noSpeaker})
 		}
 		n := items[it.first].kept.cluster
 		it.kept.cluster = n

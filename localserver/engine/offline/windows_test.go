@@ -7,8 +7,8 @@ import (
 	"hubbub/localserver/engine/clustering"
 )
 
-// TestWindowClusters clusters segments of a window whose middle is its frames 100 to 150.
-func TestWindowClusters(t *testing.T) {
+// TestSegmentClusters clusters segments of a window whose middle is its frames 100 to 150.
+func TestSegmentClusters(t *testing.T) {
 	type said struct {
 		local, from, to int
 		cosine, seconds float64 // cosine with the voice of the first segment
