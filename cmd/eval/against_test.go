@@ -15,19 +15,16 @@ import (
 // both have.
 func TestAgainst(t *testing.T) {
 	dir := makeSet(t)
-	text, err := eval(t, "--dir", dir, "--sets", "real-dev", "--json")
-	testkit.NoError(t, err)
-	var tables []table
-	testkit.NoError(t, json.Unmarshal([]byte(text), &tables))
-	now := tables[0].Sets[0].EachRecording[0]
+	earlier := tables(t, "--dir", dir, "--sets", "real-dev")
+	now := earlier[0].Sets[0].EachRecording[0]
 	now.DER -= 0.02
 	other := figures{Name: "other", DER: 0.5}
-	tables[0].Sets[0].EachRecording = []figures{other, now}
-	raw, err := json.Marshal(tables)
+	earlier[0].Sets[0].EachRecording = []figures{other, now}
+	raw, err := json.Marshal(earlier)
 	testkit.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "earlier.json")
 	testkit.NoError(t, os.WriteFile(path, raw, 0o600))
-	text, err = eval(t, "--dir", dir, "--sets", "real-dev", "--against", path)
+	text, err := eval(t, "--dir", dir, "--sets", "real-dev", "--against", path)
 	testkit.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	fields := strings.Fields(lines[len(lines)-1])

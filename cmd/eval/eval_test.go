@@ -74,17 +74,23 @@ func eval(t *testing.T, args ...string) (stdout string, err error) {
 	return out.String(), err
 }
 
+// tables are what eval prints with --json.
+func tables(t *testing.T, args ...string) (list []table) {
+	t.Helper()
+	text, err := eval(t, append(args, "--json")...)
+	testkit.NoError(t, err)
+	testkit.NoError(t, json.Unmarshal([]byte(text), &list))
+	return list
+}
+
 func TestASetIsMeasured(t *testing.T) {
 	dir := makeSet(t)
 	out := filepath.Join(t.TempDir(), "hyp")
-	text, err := eval(t, "--dir", dir, "--json", "--latency", "0.5,2s", "--out", out, "-jobs", "2")
-	testkit.NoError(t, err)
-	var tables []table
-	testkit.NoError(t, json.Unmarshal([]byte(text), &tables))
-	if len(tables) != 2 || tables[0].Latency != 0.5 || tables[1].Latency != 2 {
-		t.Fatalf("tables: %+v", tables)
+	list := tables(t, "--dir", dir, "--latency", "0.5,2s", "--out", out, "-jobs", "2")
+	if len(list) != 2 || list[0].Latency != 0.5 || list[1].Latency != 2 {
+		t.Fatalf("tables: %+v", list)
 	}
-	for _, table := range tables {
+	for _, table := range list {
 		f := table.Sets[0]
 		if len(table.Sets) != 1 || f.Name != "real-dev" || f.Files != 1 || f.Seconds != 12 || f.Total != 4 || f.Speakers != 1 {
 			t.Errorf("set: %+v", f)
@@ -172,22 +178,14 @@ func TestTheEngineIsBetterThanOneSpeaker(t *testing.T) {
 	if _, err := os.Stat(dir); err != nil {
 		t.Skip("needs ../shared beside the repo")
 	}
-	text, err := eval(t, "--dir", dir, "--sets", "real-dev", "--json")
-	testkit.NoError(t, err)
-	var tables []table
-	testkit.NoError(t, json.Unmarshal([]byte(text), &tables))
-	if f := tables[0].Sets[0]; f.Files != 14 || f.DER > 0.42 {
+	if f := tables(t, "--dir", dir, "--sets", "real-dev")[0].Sets[0]; f.Files != 14 || f.DER > 0.42 {
 		t.Errorf("%d files, DER %.3f, want at most 0.42", f.Files, f.DER)
 	}
 }
 
 // TestTheDemoHasFourSpeakers scores the demo conversation.
 func TestTheDemoHasFourSpeakers(t *testing.T) {
-	text, err := eval(t, "--ref", "../../capture/demo/demo.rttm", "--wav", "../../capture/demo/demo.flac", "--json")
-	testkit.NoError(t, err)
-	var tables []table
-	testkit.NoError(t, json.Unmarshal([]byte(text), &tables))
-	f := tables[0].Sets[0]
+	f := tables(t, "--ref", "../../capture/demo/demo.rttm", "--wav", "../../capture/demo/demo.flac")[0].Sets[0]
 	t.Logf("DER %.4f, %d labels for %d speakers", f.DER, f.Labels, f.Speakers)
 	if f.Labels != 4 || f.Speakers != 4 || f.Lost != 0 || f.DER > 0.12 {
 		t.Errorf("the demo: %+v", f)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,11 +14,7 @@ func TestSecondPass(t *testing.T) {
 	dir, stored := makeSet(t), filepath.Join(t.TempDir(), "windows")
 	measure := func(args ...string) figures {
 		t.Helper()
-		text, err := eval(t, append([]string{"--dir", dir, "--offline", "--json"}, args...)...)
-		testkit.NoError(t, err)
-		var tables []table
-		testkit.NoError(t, json.Unmarshal([]byte(text), &tables))
-		f := tables[0].Sets[0]
+		f := tables(t, append([]string{"--dir", dir, "--offline"}, args...)...)[0].Sets[0]
 		f.RTF, f.EachRecording = 0, nil
 		return f
 	}

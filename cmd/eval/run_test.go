@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,8 +28,7 @@ func TestTheProgramGivesTheTurnsOfTheEngine(t *testing.T) {
 	if _, err := eval(t, "--dir", dir, "--out", alone); err != nil {
 		t.Fatal(err)
 	}
-	text, err := eval(t, "--dir", dir, "--out", through, "--program", program, "--json")
-	testkit.NoError(t, err)
+	measured := tables(t, "--dir", dir, "--out", through, "--program", program)
 	turns := func(dir string) string {
 		b, err := os.ReadFile(filepath.Join(dir, "1s", "talk.rttm"))
 		testkit.NoError(t, err)
@@ -39,9 +37,7 @@ func TestTheProgramGivesTheTurnsOfTheEngine(t *testing.T) {
 	if a, b := turns(alone), turns(through); a == "" || a != b {
 		t.Errorf("the engine alone:\n%sthe program:\n%s", a, b)
 	}
-	var tables []table
-	testkit.NoError(t, json.Unmarshal([]byte(text), &tables))
-	if f := tables[0].Sets[0]; f.LagP95 != nil || f.RTF <= 0 {
+	if f := measured[0].Sets[0]; f.LagP95 != nil || f.RTF <= 0 {
 		t.Errorf("lag %v, real-time factor %v: the lag cannot be measured, the factor can", f.LagP95, f.RTF)
 	}
 }
