@@ -15,7 +15,7 @@ import (
 //	1 byte    number of speakers
 //	2 bytes   number of stored segments
 //	          a speakerRecord for each speaker
-//	          each stored segment: a Speech, and a segmentRecord
+//	          each stored segment: a TimedEmbedding, and a segmentRecord
 //
 // All numbers are little-endian. A segment takes 262 bytes.
 
