@@ -9,7 +9,7 @@ KEYRING = $(if $(filter Linux,$(shell uname -s)),1)
 GORELEASER = github.com/goreleaser/goreleaser/v2@v2.15.0
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run build release reproducible image test check lint bench soak eval calibrate train demo pictures screenshot generate help clean
+.PHONY: run build release reproducible image test check lint bench soak eval calibrate train demo pictures generate help clean
 
 ## run: install what is missing, build, and start `hubbub live`; ARGS="--input meeting.wav" passes arguments on
 run: build
@@ -161,8 +161,6 @@ demo:
 ## pictures: docs/session.svg, the animation in the README: a real session, recorded in a terminal
 pictures: build
 	.ci/picture docs/session.svg ' 1:00' '' bin/hubbub live --input capture/demo/demo.flac
-
-screenshot: pictures
 
 ## generate: the assembly of the engine's kernels
 generate:
