@@ -59,7 +59,7 @@ func (c *Clusterer) Merged(k int) bool { return c.speakers[k].merged() }
 func (c *Clusterer) Add(w *Window) {
 	c.aggregate.extend(w.First + len(w.SpeechProbability))
 	c.clusterSegments(w)
-	added := c.memory.add(w, c.segments, memoryLag, memoryMax, c.p.MemoryMinDuration)
+	added := c.memory.add(w, c.segments, &c.p)
 	c.createSpeakers(w)
 	c.memory.reassign(c.speakers, &c.p)
 	if added {

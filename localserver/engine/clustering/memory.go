@@ -40,20 +40,20 @@ const (
 	nearestSegments = 3
 )
 
-// add stores the segments of a window that are centred lag frames or more before
-// its end and have at least minDuration seconds. Windows overlap and cut the same
+// add stores the segments of a window that are centred memoryLag frames or more before
+// its end and have at least MemoryMinDuration seconds. Windows overlap and cut the same
 // speech at different places, so a segment that is stored already in part is left
 // out: otherwise a speaker would be similar to itself because the same second
 // counts twice. add reports whether anything was stored.
-func (m *memory) add(w *Window, segments []segment, lag, max int, minDuration float64) (added bool) {
-	end := w.First + len(w.SpeechProbability) - lag
+func (m *memory) add(w *Window, segments []segment, p *Params) (added bool) {
+	end := w.First + len(w.SpeechProbability) - memoryLag
 	for {
 		var next *segment
 		for i := range segments {
 			s := &segments[i]
 			from, to := w.Span(s.Segment)
 			stored := m.end - from
-			if s.Duration >= minDuration && w.First+s.Centre < end && to > m.end &&
+			if s.Duration >= p.MemoryMinDuration && w.First+s.Centre < end && to > m.end &&
 				float64(stored) <= maxStoredOverlap*float64(to-from) && (next == nil || s.Centre < next.Centre) {
 				next = s
 			}
@@ -65,7 +65,7 @@ func (m *memory) add(w *Window, segments []segment, lag, max int, minDuration fl
 		_, m.end = w.Span(next.Segment)
 		added = true
 	}
-	if len(m.segments) > max {
+	if len(m.segments) > memoryMax {
 		m.thin()
 	}
 	m.converged = m.converged && !added
