@@ -108,7 +108,7 @@ eval: build .cache/conditions .cache/enrolment
 	@CGO_ENABLED=0 $(GO) run ./cmd/eval --enrolment .cache/enrolment --meetings $$(ls -d .cache/enrolment/conditions/* | paste -sd,)
 else
 eval:
-	@CGO_ENABLED=0 $(GO) run ./cmd/eval $(if $(WAV),-ref '$(REF)' -wav '$(WAV)') $(ARGS)
+	@CGO_ENABLED=0 $(GO) run ./cmd/eval $(if $(WAV),--ref '$(REF)' --wav '$(WAV)') $(ARGS)
 endif
 
 # sim-dev as through other microphones, lines and rooms.

@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"time"
 
@@ -113,13 +112,6 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.SetOutput(stderr)
 	f.Usage = func() {
 		fmt.Fprintf(stderr, "usage: eval [flags]\n\n%s\n%s", f.FlagUsages(), legend)
-	}
-	// One dash is accepted as well, as in Go's own tools.
-	args = slices.Clone(args)
-	for i, a := range args {
-		if len(a) > 2 && a[0] == '-' && a[1] != '-' {
-			args[i] = "-" + a
-		}
 	}
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
