@@ -38,15 +38,11 @@ func (r Report) WriteText(w io.Writer) error {
 	line := func(name string, x Result) {
 		fmt.Fprintf(t, "%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t  %s\n", 100*x.DER, 100*x.Miss, 100*x.FalseAlarm, 100*x.Confusion, x.Total, printable(name))
 	}
+	for _, f := range r.Files {
+		line(f.File, f.Result)
+	}
 	if len(r.Files) > 1 {
-		for _, f := range r.Files {
-			line(f.File, f.Result)
-		}
 		line(fmt.Sprintf("all %d files", len(r.Files)), r.Total)
-	} else {
-		for _, f := range r.Files {
-			line(f.File, r.Total)
-		}
 	}
 	return t.Flush()
 }

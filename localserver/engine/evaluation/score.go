@@ -88,12 +88,16 @@ func Score(ref, hyp []Turn, uem []Region, o Options) (Report, error) {
 }
 
 func (r *recording) score(o Options) FileResult {
-	// Swept twice: the mapping is known only at the end.
+	scored := func(visit func(*interval)) {
+		r.sweep(o.Collar, func(p *interval) {
+			if !o.SkipOverlap || len(p.speakers) < 2 {
+				visit(p)
+			}
+		})
+	}
+	// Twice: the mapping is known only at the end.
 	shared := r.matrix()
-	r.sweep(o.Collar, func(p *interval) {
-		if o.SkipOverlap && len(p.speakers) > 1 {
-			return
-		}
+	scored(func(p *interval) {
 		for _, s := range p.speakers {
 			for _, l := range p.labels {
 				shared[s][l] += p.seconds()
@@ -108,10 +112,7 @@ func (r *recording) score(o Options) FileResult {
 			result.Mapping[r.speakers[s]] = r.labels[l]
 		}
 	}
-	r.sweep(o.Collar, func(p *interval) {
-		if o.SkipOverlap && len(p.speakers) > 1 {
-			return
-		}
+	scored(func(p *interval) {
 		right := 0
 		for _, s := range p.speakers {
 			for _, l := range p.labels {
