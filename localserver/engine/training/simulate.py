@@ -1,5 +1,4 @@
-"""Simulated conversations: turns + voices + room + microphone + noise -> waveform, who talks (bool [10 ms, speaker]),
-speaker ids.
+"""Simulated conversations: turns + voices + room + microphone + noise -> waveform, who talks (bool [10 ms, speaker]).
 
 One room and one recording chain for a conversation; every speaker has an own distance, level and small colour of its
 own."""
