@@ -42,9 +42,6 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err = s.admitStream(""); err != nil {
-		return notOpened(w, err)
-	}
 	ctx, cancel := context.WithTimeout(r.Context(), openTimeout)
 	defer cancel()
 	id, token, now := r.PathValue("id"), r.URL.Query().Get("token"), s.now().UTC()
@@ -55,7 +52,10 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) error {
 	if rec.Enrolment, err = openEnrolment(token, rec.Enrolment); err != nil {
 		return err
 	}
-	if err = s.streams.Acquire(rec.Account); err != nil {
+	if err = s.admitStream(rec.Account); err == nil {
+		err = s.streams.Acquire(rec.Account)
+	}
+	if err != nil {
 		return notOpened(w, err)
 	}
 	defer s.streams.Release(rec.Account)

@@ -181,6 +181,7 @@ func TestStreamsHaveALimit(t *testing.T) {
 		t.Error("no Retry-After")
 	}
 	h.refused(waiting.URL, 429)
+	h.refused(waiting.URL+"x", 401) // trying again would not help its client
 	first.end()
 	if _, code, _ := first.rest(); code != websocket.CloseNormalClosure {
 		t.Fatalf("code %d", code)
