@@ -91,6 +91,22 @@ func TestFragmentedFrame(t *testing.T) {
 	}
 }
 
+// The length of a frame may have its top bit set, which is not allowed.
+func TestLengthsBeyondTheLimit(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	for _, length := range []uint64{1<<30 + 1, 1<<63 - 1, 1 << 63, math.MaxUint64} {
+		s := h.open()
+		frame := append(binary.BigEndian.AppendUint64([]byte{0x82, 0xff}, length), 0, 0, 0, 0)
+		if _, err := s.NetConn().Write(frame); err != nil {
+			t.Fatal(err)
+		}
+		if _, code, _ := s.rest(); code != websocket.CloseMessageTooBig {
+			t.Errorf("%d bytes: code %d", length, code)
+		}
+	}
+}
+
 // A chunk with invalid samples counts as silence, so that the clock stays
 // correct.
 func TestSamplesThatAreNotNumbers(t *testing.T) {

@@ -75,6 +75,10 @@ func frames(conn Socket, limit int64, take func(kind int, body io.Reader)) error
 	for {
 		_ = extendDeadline("") // fails only with the connection, and then so does NextReader
 		kind, body, err := conn.NextReader()
+		if errors.Is(err, websocket.ErrReadLimit) { // the library says so to the client for most lengths only
+			tooBig := websocket.FormatCloseMessage(websocket.CloseMessageTooBig, "")
+			_ = conn.WriteControl(websocket.CloseMessage, tooBig, time.Now().Add(closeTimeout)) // no second one is sent
+		}
 		if err != nil {
 			return err
 		}
