@@ -2,6 +2,7 @@ package localserver
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -294,6 +295,24 @@ func TestStoreThatFails(t *testing.T) {
 		e := res.apiError(t, 503)
 		if strings.Contains(e.Message, "inner") || res.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %+v %v", name, e, res.Header)
+		}
+	}
+}
+
+func TestCompressedBody(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	_, _ = w.Write([]byte(`{"a":1}`))
+	_ = w.Close()
+	for body, want := range map[string]string{zipped.String(): "has the Content-Encoding gzip; send it without one", `{"a":1}`: "", "": ""} {
+		r, _ := http.NewRequest("POST", h.URL()+"/v1/live", strings.NewReader(body))
+		r.Header = bearerOf(testKey)
+		r.Header.Set("Content-Encoding", "gzip")
+		res := h.send(r)
+		if want == "" && res.StatusCode != 200 || want != "" && (res.StatusCode != 400 || !strings.Contains(string(res.body), want)) {
+			t.Errorf("%q: %d %s", body, res.StatusCode, res.body)
 		}
 	}
 }

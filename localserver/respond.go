@@ -1,6 +1,7 @@
 package localserver
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -72,7 +73,10 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	_ = control.SetWriteDeadline(time.Now().Add(responseTimeout))
 	var tooLarge *http.MaxBytesError
+	encoding := r.Header.Get("Content-Encoding")
 	switch {
+	case err == nil && encoding != "" && len(body) > 0 && !json.Valid(body):
+		return nil, protocol.Invalid("", "has the Content-Encoding %s; send it without one", protocol.Clean(encoding, 100))
 	case err == nil:
 		return body, nil
 	case errors.As(err, &tooLarge):
