@@ -339,7 +339,7 @@ func TestListJobs(t *testing.T) {
 	if page := list("?status=succeeded"); page.Items == nil || len(page.Items) != 0 {
 		t.Errorf("succeeded jobs: %+v", page)
 	}
-	for _, query := range []string{"?limit=0", "?limit=x", "?status=done", "?cursor=x", "?progress=1"} {
+	for _, query := range []string{"?limit=0", "?limit=x", "?status=done", "?cursor=x", "?progress=1", "?limit=%zz", "?limit=1;x"} {
 		h.do("GET", "/v2/jobs"+query, testKey, nil).hasStatus(t, query, 400)
 	}
 }

@@ -75,6 +75,9 @@ func TestMediaIsListedAndDeleted(t *testing.T) {
 			t.Errorf("%s: %d %s", path, res.StatusCode, res.body)
 		}
 	}
+	if res := h.do("GET", "/v1/media?after=media://%zz", testKey, nil); res.StatusCode != 400 || !strings.Contains(string(res.body), `"field":"query"`) {
+		t.Errorf("malformed query: %d %s", res.StatusCode, res.body)
+	}
 	for _, query := range []string{"", "?url=", "?url=media://", "?url=media://a&url=media://b"} {
 		if res := h.do("DELETE", "/v1/media"+query, testKey, nil); res.StatusCode != 400 || !strings.Contains(string(res.body), `"field":"url"`) {
 			t.Errorf("%s: %d %s", query, res.StatusCode, res.body)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"hubbub/localserver/apikeys"
+	"hubbub/protocol"
 )
 
 type requestKey struct{}
@@ -187,6 +189,17 @@ func (s *Server) operation(pattern string, next handler) http.Handler {
 		}
 		return next(w, r)
 	})
+}
+
+// queried is an operation with parameters in its address. It refuses malformed ones:
+// URL.Query leaves them out, as if they were not given.
+func queried(next handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if _, err := url.ParseQuery(r.URL.RawQuery); err != nil {
+			return protocol.Invalid("query", "is malformed: %v", err)
+		}
+		return next(w, r)
+	}
 }
 
 // authenticate refuses a request without a valid API key; caller then returns whose it is.

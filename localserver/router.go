@@ -68,9 +68,9 @@ func (s *Server) patterns() map[string]http.Handler {
 		testRoute:               s.test,
 		"POST /v1/live":         s.createStream,
 		"GET /v1/live/{id}":     s.streamStatus,
-		"GET " + watchPath:      s.watchStream,
-		"GET /v1/media":         s.listMedia,
-		"DELETE /v1/media":      s.deleteMedia,
+		"GET " + watchPath:      queried(s.watchStream),
+		"GET /v1/media":         queried(s.listMedia),
+		"DELETE /v1/media":      queried(s.deleteMedia),
 		"POST /v1/media/input":  s.mediaInput,
 		"POST /v1/media/output": s.mediaOutput,
 		"POST /v1/diarize":      s.createJob(protocol.JobDiarize, maxBody),
@@ -78,7 +78,7 @@ func (s *Server) patterns() map[string]http.Handler {
 		"POST /v1/identify":     s.createJob(protocol.JobIdentify, maxLiveBody),
 		jobStatusRoute:          s.jobStatus,
 		"DELETE /v1/jobs/{id}":  s.cancelJob,
-		"GET /v2/jobs":          s.listJobs,
+		"GET /v2/jobs":          queried(s.listJobs),
 	} {
 		routes[pattern] = s.operation(pattern, do)
 	}

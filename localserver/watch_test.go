@@ -213,7 +213,7 @@ func TestWatchNeedsAKeyOfTheAccount(t *testing.T) {
 	for _, id := range []string{"8d0c7a53-5f0e-4b7e-9d1a-0c9be0a4d2b6", "x", "*", "%3E"} {
 		h.refusedWatch(id, "", testKey, 404)
 	}
-	for _, q := range []string{"?from=-1", "?from=", "?from=x", "?from=1&from=2", "?from=99999999999999999999"} {
+	for _, q := range []string{"?from=-1", "?from=", "?from=x", "?from=1&from=2", "?from=%zz", "?from=99999999999999999999"} {
 		_, res, err := h.dial.Dial(h.watchAddress(l.ID, q), bearerOf(testKey))
 		if err == nil || res == nil || res.StatusCode != 400 {
 			t.Errorf("%s: %v %v", q, res, err)
