@@ -71,8 +71,10 @@ func (s *Server) createJob(kind string, limit int64) handler {
 		switch err := s.store.CreateJob(ctx, j); {
 		case errors.Is(err, store.ErrTooLarge):
 			return refused(http.StatusRequestEntityTooLarge, bodyTooLarge)
+		case errors.Is(err, store.ErrQuota):
+			return refused(http.StatusServiceUnavailable, "Too many jobs of the account are waiting; try again later")
 		case store.Full(err):
-			return unavailable("Too many jobs of the account are waiting, or the store is full; try again later", err)
+			return unavailable(storeFull, err)
 		case err != nil:
 			return unavailable("The job could not be queued; try again later", err)
 		}

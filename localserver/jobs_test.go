@@ -370,10 +370,11 @@ func TestJobIsReturned(t *testing.T) {
 // A client that has too many jobs learns why no more are taken.
 func TestTooManyJobs(t *testing.T) {
 	t.Parallel()
-	h := serve(t, func(o *setup) { o.Jobs = -1 })
+	var log logBuffer
+	h := serve(t, log.use, func(o *setup) { o.Jobs = -1 })
 	for n := 0; ; n++ {
 		err := h.store.CreateJob(t.Context(), store.Job{ID: uuid.NewString(), Account: "default", Status: store.JobCreated, Created: time.Now()})
-		if store.Full(err) && n == 2000 {
+		if errors.Is(err, store.ErrQuota) && n == 2000 {
 			break
 		}
 		if err != nil || n == 2000 {
@@ -381,7 +382,7 @@ func TestTooManyJobs(t *testing.T) {
 		}
 	}
 	e := h.do("POST", "/v1/diarize", testKey, strings.NewReader(`{"url":"media://x"}`)).apiError(t, http.StatusServiceUnavailable)
-	if !strings.Contains(e.Message, "Too many jobs") {
-		t.Error(e.Message)
+	if !strings.Contains(e.Message, "Too many jobs") || log.count("level=ERROR") != 0 {
+		t.Errorf("%s; log: %s", e.Message, log.String())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,8 @@ const (
 	// its notification was queued.
 	maxQueued      = 2_000
 	maxQueuedTotal = 100_000
+	// queueFull is JetStream's description of an error: maxQueued is reached.
+	queueFull = "maximum messages per subject exceeded"
 	// queueAge is when a job that nobody took is removed from the queue. Its
 	// media have expired by then.
 	queueAge = jobAge - time.Hour
@@ -178,8 +181,8 @@ func jobKey(account, id string) string { return hashOf(account) + "." + id }
 // gone reports whether a job can no longer be read.
 func (j Job) gone(now time.Time) bool { return j.Status.Over() && now.Sub(j.Updated) >= JobTTL }
 
-// CreateJob queues a job and writes its record. The error is Full when the queue or the
-// store is, or ErrTooLarge. The queue comes first: a job in it runs, and whoever
+// CreateJob queues a job and writes its record. The error is ErrQuota when the account's
+// queue is full, Full when the store is, or ErrTooLarge. The queue comes first: a job in it runs, and whoever
 // takes it writes the record if it is missing. So a crash between the two leaves no
 // record of a job that never runs.
 func (s *Store) CreateJob(ctx context.Context, j Job) (err error) {
@@ -269,6 +272,10 @@ func (s *Store) enqueue(ctx context.Context, q Queue, j Job, raw []byte) (entry 
 		}
 		return err
 	})
+	var api *jetstream.APIError
+	if errors.As(err, &api) && api.Description == queueFull {
+		err = fmt.Errorf("%w: %w", ErrQuota, err)
+	}
 	return entry, err
 }
 

@@ -18,8 +18,8 @@ const quotaGrace = time.Minute
 // when.
 type openStreams map[string]time.Time
 
-// ErrQuota is an account whose stream quota is used up.
-var ErrQuota = errors.New("the stream quota of the account is used up")
+// ErrQuota is an account whose quota of streams or of waiting jobs is used up.
+var ErrQuota = errors.New("the quota of the account is used up")
 
 // AcquireStream adds a stream to the open streams of an account, if there are fewer
 // than limit, at most MaxQuota; else it returns ErrQuota. For a stream that is among
