@@ -28,8 +28,9 @@ const (
 	recordSuffix = ".json"
 	// keptRecord is how long the record of an expired API key is kept.
 	keptRecord = 30 * 24 * time.Hour
-	// maxID bounds the ID of an API key, in bytes.
-	maxID = 256
+	// maxID bounds the ID of an API key, in bytes. A key with a longer one, in base64,
+	// does not fit into the headers of a request.
+	maxID = 12 << 10
 )
 
 // Record is what a data folder knows about an API key. It does not contain the

@@ -60,12 +60,15 @@ func TestRevokeOneKey(t *testing.T) {
 	if r := recordOf(t, dir, "one"); r.State(now) != "revoked" {
 		t.Errorf("%+v", r)
 	}
-	// An ID that is not from here, such as that of a key signed elsewhere.
-	if r, known, err := Revoke(dir, "urn:elsewhere/1", now); err != nil || known || r.ID != "urn:elsewhere/1" {
-		t.Errorf("%+v %v %v", r, known, err)
+	// IDs that are not from here, such as those of keys signed elsewhere.
+	long := "urn:elsewhere/" + strings.Repeat("x", 10_000)
+	for _, id := range []string{"urn:elsewhere/1", long} {
+		if r, known, err := Revoke(dir, id, now); err != nil || known || r.ID != id {
+			t.Errorf("%+v %v %v", r, known, err)
+		}
 	}
 	refresh(t, k)
-	if !k.Revoked("urn:elsewhere/1") || k.Revoked("urn:elsewhere/2") || k.Revoked("") {
+	if !k.Revoked("urn:elsewhere/1") || !k.Revoked(long) || k.Revoked("urn:elsewhere/2") || k.Revoked("") {
 		t.Error("wrong IDs are revoked")
 	}
 	for _, bad := range []string{"", strings.Repeat("x", maxID+1)} {
