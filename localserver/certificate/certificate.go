@@ -34,7 +34,8 @@ const (
 	// that today's clients accept.
 	validity = 397 * 24 * time.Hour
 	// renewBefore is how long a certificate in the data folder must still be
-	// valid when the server starts.
+	// valid when the server starts. A server that runs renews its own only when it has
+	// expired: clients have to trust the new one first.
 	renewBefore = 30 * 24 * time.Hour
 	// File is the file in the data folder with certificate and key.
 	File = "tls.pem"
@@ -89,12 +90,13 @@ func Parse(s string) (Config, error) {
 // program renews: a handshake checks whether they have changed, so that no restart is
 // needed. A nil one is that of a server without TLS.
 type Certificate struct {
-	caPEM     []byte // what clients need to trust a self-signed one
 	cert, key string // the files, "" for a self-signed one
 	log       *slog.Logger
 	now       func() time.Time
+	renew     func() (*Certificate, error) // replaces a self-signed one that has expired; nil for files
 
 	mu       sync.Mutex
+	caPEM    []byte // what clients need to trust a self-signed one
 	pair     *tls.Certificate
 	checked  time.Time
 	versions [2]fileVersion // of the loaded files
@@ -123,6 +125,8 @@ func Load(o Config, dir string, hosts []string, now func() time.Time, log *slog.
 		attributes = append(attributes, "ca", file)
 	}
 	log.Info("self-signed certificate; clients trust it with --ca", attributes...)
+	c.log, c.now = log, now
+	c.renew = func() (*Certificate, error) { return Load(o, dir, hosts, now, log) }
 	return c, nil
 }
 
@@ -131,6 +135,8 @@ func (c *Certificate) CAPEM() []byte {
 	if c == nil {
 		return nil
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return bytes.Clone(c.caPEM)
 }
 
@@ -260,7 +266,7 @@ func (c *Certificate) Config() *tls.Config {
 }
 
 // fileCheckInterval is how often the files of a certificate are checked for
-// changes, at most.
+// changes, and how often the renewal of an expired one is tried, at most.
 const fileCheckInterval = time.Second
 
 // fileVersion distinguishes the versions of a file.
@@ -318,9 +324,17 @@ func (c *Certificate) stat() (v [2]fileVersion, err error) {
 func (c *Certificate) current() *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.cert != "" && c.now().Sub(c.checked) >= fileCheckInterval {
+	switch {
+	case c.cert != "" && c.now().Sub(c.checked) >= fileCheckInterval:
 		if err := c.load(); err != nil {
 			c.log.Warn("the changed TLS certificate cannot be used; the old one stays in use", "error", err)
+		}
+	case c.renew != nil && c.now().After(c.pair.Leaf.NotAfter) && c.now().Sub(c.checked) >= fileCheckInterval:
+		c.checked = c.now()
+		if renewed, err := c.renew(); err != nil {
+			c.log.Error("the TLS certificate has expired and could not be renewed", "error", err)
+		} else {
+			c.pair, c.caPEM = renewed.pair, renewed.caPEM
 		}
 	}
 	return c.pair

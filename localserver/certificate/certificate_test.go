@@ -94,6 +94,28 @@ func pairIn(t *testing.T, cert, key string) *x509.Certificate {
 
 // A certificate that has expired is used, since only the operator can replace it, but the log
 // says so.
+// A server may run for longer than its self-signed certificate is valid.
+func TestSelfSignedIsRenewed(t *testing.T) {
+	t.Parallel()
+	dir, at := t.TempDir(), time.Now()
+	c, err := Load(Config{Mode: SelfSigned}, dir, nil, func() time.Time { return at }, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := c.CAPEM()
+	at = at.Add(validity - 2*time.Hour)
+	if c.current(); !bytes.Equal(first, c.CAPEM()) {
+		t.Error("a valid certificate was replaced, which clients do not trust")
+	}
+	at = at.Add(2 * time.Hour)
+	if c.current(); verified(t, c, "localhost", at) != nil {
+		t.Error("an expired certificate stays in use")
+	}
+	if stored, err := os.ReadFile(filepath.Join(dir, caFile)); err != nil || !bytes.Equal(stored, c.CAPEM()) {
+		t.Errorf("what clients have to trust is not stored (%v)", err)
+	}
+}
+
 func TestExpiredCertificateFiles(t *testing.T) {
 	t.Parallel()
 	cert, key := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
