@@ -18,9 +18,10 @@ var errAwaitingSender = errors.New("the sender has not resumed yet")
 
 // resumed waits for the stream that resumes the one that is over, and opens it. It
 // returns nil when there will be none: the stream ended as it should, or the
-// service does not say that it may be resumed, or nobody resumes it in time.
+// service does not say that it may be resumed, or nobody resumes it in time, or there is
+// none.
 func (w *Watcher) resumed() (next *Stream) {
-	if w.info.Reason != Completed || w.info.Text == protocol.StatusDone {
+	if w.info.Reason != Completed || w.info.Text == protocol.StatusDone || w.reconnect.limit <= 0 {
 		return nil
 	}
 	call, cancel := context.WithTimeout(w.ctx, attemptTimeout)

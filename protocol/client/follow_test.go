@@ -150,6 +150,11 @@ func TestWatcherEndsWithoutSuccessor(t *testing.T) {
 	if got, end := watchAll(t, c, time.Minute); len(got) != 2 || end.Text != "done" {
 		t.Errorf("%v, %+v", got, end)
 	}
+	// A watcher that waits for nobody does not say that it waits.
+	c = resumedService(t, func(int) string { return `,"resumable":true` }, closes(websocket.CloseNormalClosure, "error: connection lost", event("start", 1, "A"), event("end", 2, "A")), nil)
+	if got, end := watchAll(t, c, 0); len(got) != 2 || end.Text != "error: connection lost" {
+		t.Errorf("%v, %+v", got, end)
+	}
 }
 
 // A panic ends a watcher and its stream, not the program.
