@@ -313,7 +313,7 @@ func (a Annotations) MarshalJSON() ([]byte, error) {
 func (a *Annotations) UnmarshalJSON(raw []byte) error {
 	var r annotationsJSON
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return fmt.Errorf("annotations are not as expected: %w", err)
+		return fmt.Errorf("annotations are not as expected: %w", WrongType(err))
 	}
 	if r.Version < 1 || r.Version > annotationsVersion {
 		return fmt.Errorf("annotations of version %d, known is %d", r.Version, annotationsVersion)

@@ -277,8 +277,8 @@ func TestSpeakersKeepEveryMomentOfSpeech(t *testing.T) {
 func TestAnnotationsFromAStranger(t *testing.T) {
 	for _, raw := range []string{`{}`, `{"version":2}`, `[]`, `{"version":1,"names":3}`} {
 		var a Annotations
-		if err := json.Unmarshal([]byte(raw), &a); err == nil || !a.Empty() {
-			t.Errorf("%s is read as %+v", raw, a)
+		if err := json.Unmarshal([]byte(raw), &a); err == nil || strings.Contains(err.Error(), "Go") || !a.Empty() {
+			t.Errorf("%s is read as %+v (%v)", raw, a, err)
 		}
 	}
 	var a Annotations

@@ -125,7 +125,7 @@ func NewTextEvent(t Turn) Event {
 func (e *Event) fillText(raw []byte) error {
 	var w textJSON
 	if err := json.Unmarshal(raw, &w); err != nil {
-		return fmt.Errorf("text is not as specified: %w", wrongType(err))
+		return fmt.Errorf("text is not as specified: %w", WrongType(err))
 	}
 	d := w.Data
 	if d == nil || d.Speaker == nil || d.Start == nil || d.End == nil || d.Text == nil {
@@ -172,7 +172,7 @@ func (e *Event) fill(raw []byte) error {
 		Type string `json:"type"`
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
-		return fmt.Errorf("message is not the JSON of an event: %w", wrongType(err))
+		return fmt.Errorf("message is not the JSON of an event: %w", WrongType(err))
 	}
 	e.Type = head.Type
 	switch head.Type {
@@ -186,7 +186,7 @@ func (e *Event) fill(raw []byte) error {
 	}
 	var w eventJSON
 	if err := json.Unmarshal(raw, &w); err != nil {
-		return fmt.Errorf("%s is not as specified: %w", head.Type, wrongType(err))
+		return fmt.Errorf("%s is not as specified: %w", head.Type, WrongType(err))
 	}
 	if head.Type == TypeError {
 		if w.Message == nil {
@@ -205,8 +205,8 @@ func (e *Event) fill(raw []byte) error {
 	return e.fillMatch(w.Data.Match)
 }
 
-// wrongType names the field of a value of the wrong type, in the terms of JSON instead of Go's.
-func wrongType(err error) error {
+// WrongType names the field of a value of the wrong type, in the terms of JSON instead of Go's.
+func WrongType(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case !errors.As(err, &wrong):
@@ -223,7 +223,7 @@ func (e *Event) fillMatch(raw json.RawMessage) error {
 	}
 	var match string // null leaves it ""
 	if err := json.Unmarshal(raw, &match); err != nil {
-		return fmt.Errorf("%s with a match that is not a label: %w", e.Type, wrongType(err))
+		return fmt.Errorf("%s with a match that is not a label: %w", e.Type, WrongType(err))
 	}
 	e.Match = Clean(match, MaxVoiceprintLabel)
 	e.Unmatched = e.Match == "" && e.Type == TypeSpeakerStart

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"hubbub/protocol"
 	"hubbub/protocol/hint"
 )
 
@@ -54,7 +55,7 @@ func ReadExport(file io.Reader, name string) (list []Voice, err error) {
 		err = errors.New("the list is empty")
 	}
 	if err != nil {
-		return nil, hint.Add(fmt.Errorf("%s has no voiceprints: %w", name, err), "Name a file that `hubbub voices export` has written.")
+		return nil, hint.Add(fmt.Errorf("%s has no voiceprints: %w", name, protocol.WrongType(err)), "Name a file that `hubbub voices export` has written.")
 	}
 	for _, v := range list {
 		if err := v.Check(); err != nil {

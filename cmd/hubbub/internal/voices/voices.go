@@ -122,7 +122,7 @@ func (s Store) List() (list []Voice, err error) {
 			err = fmt.Errorf("the voice of %s has another file name", v.Name)
 		}
 		if err != nil {
-			return nil, hint.Add(fmt.Errorf("%s cannot be used: %w", path, err), cmp.Or(hint.Of(err), "Delete the file, or restore it."))
+			return nil, hint.Add(fmt.Errorf("%s cannot be used: %w", path, protocol.WrongType(err)), cmp.Or(hint.Of(err), "Delete the file, or restore it."))
 		}
 		list = append(list, v)
 	}
