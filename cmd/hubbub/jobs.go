@@ -16,20 +16,27 @@ import (
 const maxPage = 100
 
 func newJobs(a *App) *cobra.Command {
+	cmd := newJobList(a, "jobs", "List, show and cancel the jobs on whole recordings of a service")
+	cmd.Long = `List the jobs of the account, newest first, with their progress. The service keeps
+a job for 24 hours after its end.`
+	cmd.Example = `  hubbub jobs --server https://diarization.example
+  hubbub jobs --status running
+  hubbub jobs show 01a208b2-62e9-7659-8e1c-cc2bcd877005
+  hubbub jobs cancel 01a208b2-62e9-7659-8e1c-cc2bcd877005`
+	cmd.AddCommand(newJobList(a, "list", "List the jobs, as 'hubbub jobs' alone does"),
+		newJob(a, "show", "Print the status and the output of a job as JSON", (*client.Client).Job),
+		newJob(a, "cancel", "Cancel a job that is not over", (*client.Client).CancelJob))
+	return cmd
+}
+
+// newJobList is a command that lists jobs.
+func newJobList(a *App, name, short string) *cobra.Command {
 	var service serviceFlags
 	var output choice
 	status := choice{"", protocol.JobStates()}
 	limit := count{20, 1, 100_000}
 	cmd := &cobra.Command{
-		Use:   "jobs",
-		Short: "List, show and cancel the jobs on whole recordings of a service",
-		Long: `List the jobs of the account, newest first, with their progress. The service keeps
-a job for 24 hours after its end.`,
-		Example: `  hubbub jobs --server https://diarization.example
-  hubbub jobs --status running
-  hubbub jobs show 01a208b2-62e9-7659-8e1c-cc2bcd877005
-  hubbub jobs cancel 01a208b2-62e9-7659-8e1c-cc2bcd877005`,
-		Args: noArgs,
+		Use: name, Short: short, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withJobs(cmd, &service, func(ctx context.Context, c *connection) error {
 				return a.listJobs(ctx, c, client.JobFilter{Status: status.value}, limit.value, output.value)
@@ -42,8 +49,6 @@ a job for 24 hours after its end.`,
 	status.add(cmd, "status", "", "only jobs with the status `NAME`")
 	flags.Var(&limit, "limit", "at most `N` jobs")
 	addOutput(cmd, &output)
-	cmd.AddCommand(newJob(a, "show", "Print the status and the output of a job as JSON", (*client.Client).Job),
-		newJob(a, "cancel", "Cancel a job that is not over", (*client.Client).CancelJob))
 	return cmd
 }
 

@@ -47,10 +47,11 @@ learn them again.`,
 		return a.addVoice(cmd.Context(), args[0], *input)
 	}
 	cmd.AddCommand(add,
+		&cobra.Command{Use: "list", Short: "List the people, as 'hubbub voices' alone does", Args: noArgs, RunE: cmd.RunE},
 		newLearnVoices(a),
 		&cobra.Command{Use: "rename NAME NEW", Short: "Give a person's voiceprint another name", Args: exactArgs("NAME", "NEW"),
 			RunE: onStore(renameVoice)},
-		&cobra.Command{Use: "remove NAME", Short: "Delete a person's voiceprint", Args: exactArgs("NAME"),
+		&cobra.Command{Use: "remove NAME", Short: "Delete a person's voiceprint", Args: exactArgs("NAME"), SuggestFor: []string{"delete", "rm"},
 			RunE: onStore(removeVoice)},
 		&cobra.Command{Use: "export FILE", Short: "Write all voiceprints to a new file; - is standard output", Args: exactArgs("FILE"),
 			RunE: onStore(a.exportVoices)},
