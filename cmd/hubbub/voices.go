@@ -153,7 +153,7 @@ func (a *App) importVoices(store voices.Store, args []string) error {
 	if list = a.withoutOutdated(list); len(list) == 0 {
 		return hint.Add(fmt.Errorf("%s has no voiceprint of this engine version", name), "Make them again from speech with `hubbub voices add`, and export them again.")
 	}
-	return a.storeVoices(store, list)
+	return a.storeVoices(store, "", list...)
 }
 
 func removeVoice(store voices.Store, args []string) error {
@@ -223,12 +223,7 @@ func (a *App) addVoice(ctx context.Context, name, input string) error {
 	if err != nil {
 		return hint.Add(fmt.Errorf("no voiceprint of %s: %w", name, err), "Give 2 to 30 s of clear speech of one person.")
 	}
-	voice := voices.New(name, v, "")
-	if err := store.Put(voice); err != nil {
-		return err
-	}
-	a.notice("the voiceprint of %s, of %.1f s of speech, is stored in %s; no audio is stored\nDelete it with `hubbub voices remove`.", name, seconds, store.Dir)
-	return a.warnAlike(store, voice)
+	return a.storeVoices(store, fmt.Sprintf(", of %.1f s of speech,", seconds), voices.New(name, v, ""))
 }
 
 // readVoice passes to the maker the audio of the source: a file to its end, a device
@@ -283,7 +278,7 @@ func (a *App) learnVoices(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	return a.storeVoices(store, learnt)
+	return a.storeVoices(store, "", learnt...)
 }
 
 // learnOutdated learns every outdated voice again whose recording still exists, and
@@ -315,7 +310,7 @@ func (a *App) learnOutdated(ctx context.Context) error {
 		}
 	}
 	if len(learnt) > 0 {
-		if err := a.storeVoices(store, learnt); err != nil {
+		if err := a.storeVoices(store, "", learnt...); err != nil {
 			return err
 		}
 	}
@@ -333,15 +328,29 @@ func onDisk(path string) bool {
 	return err == nil
 }
 
-func (a *App) storeVoices(store voices.Store, list []voices.Voice) error {
-	if err := store.Put(list...); err != nil {
-		return err
-	}
+func names(list []voices.Voice) string {
 	var names []string
 	for _, v := range list {
 		names = append(names, v.Name)
 	}
-	a.notice("the voiceprints of %s are stored in %s; no audio is stored\nDelete one with `hubbub voices remove`.", strings.Join(names, ", "), store.Dir)
+	return strings.Join(names, ", ")
+}
+
+// storeVoices stores voices, and says which earlier ones they replace. length is that of
+// the speech behind one voice, as a part of a sentence.
+func (a *App) storeVoices(store voices.Store, length string, list ...voices.Voice) error {
+	replaced, err := store.Put(list...)
+	if err != nil {
+		return err
+	}
+	are := "voiceprints of " + names(list) + " are"
+	if len(list) == 1 {
+		are = "voiceprint of " + list[0].Name + length + " is"
+	}
+	a.notice("the %s stored in %s; no audio is stored\nDelete one with `hubbub voices remove`.", are, store.Dir)
+	if len(replaced) > 0 {
+		a.notice("%s: the earlier voiceprint is replaced", names(replaced))
+	}
 	return a.warnAlike(store, list...)
 }
 

@@ -72,7 +72,11 @@ func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 		return "", err
 	}
 	delete(l.deleted, label)
-	text := fmt.Sprintf("a voiceprint of %s is stored in %s; no audio is stored", name, l.store.Dir)
+	is := "is"
+	if l.learnt[label].before != nil {
+		is = "replaces the earlier one,"
+	}
+	text := fmt.Sprintf("a voiceprint of %s %s stored in %s; no audio is stored", name, is, l.store.Dir)
 	alike, err := l.store.Alike(voice)
 	if alike != "" {
 		text = alike + "; " + text // the end of a long line is cut off on the screen
@@ -82,16 +86,13 @@ func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 
 // put stores a voice for a label, and keeps what it replaces.
 func (l *Learner) put(label string, v Voice) error {
-	before, found, err := l.store.Get(v.Name)
+	replaced, err := l.store.Put(v)
 	if err != nil {
 		return err
 	}
-	if err := l.store.Put(v); err != nil {
-		return err
-	}
 	entry := learnt{voice: v}
-	if found {
-		entry.before = &before
+	if len(replaced) > 0 {
+		entry.before = &replaced[0]
 	}
 	l.learnt[label] = entry
 	return nil
@@ -122,7 +123,7 @@ func (l *Learner) forget(label string) (stored bool, err error) {
 	}
 	delete(l.learnt, label)
 	if stored && entry.before != nil {
-		err = l.store.Put(*entry.before)
+		_, err = l.store.Put(*entry.before)
 	}
 	return stored, err
 }

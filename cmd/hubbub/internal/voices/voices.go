@@ -130,21 +130,27 @@ func (s Store) List() (list []Voice, err error) {
 	return list, nil
 }
 
-// Put stores voices, all or none; those of the same name are replaced. Voices
-// that are not valid are an error.
-func (s Store) Put(voices ...Voice) error {
+// Put stores voices, all or none, and returns those of the same names, which they
+// replace. Voices that are not valid are an error.
+func (s Store) Put(voices ...Voice) (replaced []Voice, err error) {
 	for _, v := range voices {
 		if err := v.Check(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return s.locked(func() error {
+	err = s.locked(func() error {
 		has, err := s.List()
 		if err != nil {
 			return err
 		}
 		names := map[string]bool{}
-		for _, v := range append(has, voices...) {
+		for _, v := range voices {
+			names[v.Name] = true
+		}
+		for _, v := range has {
+			if names[v.Name] {
+				replaced = append(replaced, v)
+			}
 			names[v.Name] = true
 		}
 		if len(names) > protocol.MaxVoiceprints {
@@ -157,6 +163,7 @@ func (s Store) Put(voices ...Voice) error {
 		}
 		return nil
 	})
+	return replaced, err
 }
 
 // restore gives voices that were written the state that they had. The store is locked.

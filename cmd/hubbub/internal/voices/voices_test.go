@@ -27,7 +27,9 @@ func filled(t *testing.T, list ...string) (Store, Voice) {
 	testkit.NoError(t, err)
 	store := Store{filepath.Join(t.TempDir(), "voices")}
 	for _, name := range list {
-		testkit.NoError(t, store.Put(New(name, v, "")))
+		if _, err := store.Put(New(name, v, "")); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return store, New("", v, "")
 }
@@ -58,7 +60,9 @@ func TestFolderNames(t *testing.T) {
 	testkit.NoError(t, errors.Join(os.MkdirAll(store.Dir, 0o700), os.WriteFile(temporary, []byte("voice"), 0o600)))
 	_, v := filled(t)
 	v.Name = "Anna"
-	testkit.NoError(t, store.Put(v))
+	if _, err := store.Put(v); err != nil {
+		t.Fatal(err)
+	}
 	if got := names(t, store); got != "Anna" {
 		t.Errorf("stored are %q", got)
 	}
@@ -134,7 +138,9 @@ func TestChangesWaitForEachOther(t *testing.T) {
 	testkit.NoError(t, other.Lock())
 	time.AfterFunc(100*time.Millisecond, func() { _ = other.Unlock() })
 	v.Name = "Ben"
-	testkit.NoError(t, store.Put(v))
+	if _, err := store.Put(v); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestUnusableVoice: the hint says to delete a damaged voice, because none can be added while it is
@@ -162,7 +168,9 @@ func TestAlike(t *testing.T) {
 	other, err := voiceprint.Make(enginetest.Demo(t)[7*protocol.SampleRate : 13*protocol.SampleRate])
 	testkit.NoError(t, err)
 	ben := New("Ben", other, "")
-	testkit.NoError(t, store.Put(ben))
+	if _, err := store.Put(ben); err != nil {
+		t.Fatal(err)
+	}
 	if text, err := store.Alike(ben); text != "" || err != nil {
 		t.Errorf("another voice: %q, %v", text, err)
 	}
