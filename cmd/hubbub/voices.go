@@ -268,17 +268,17 @@ func (a *App) speechProgress() func(seconds float64) {
 	}
 }
 
-// learnVoices learns the named speakers of a recording: all of them, or none.
+// learnVoices learns the named speakers of a recording, as far as they have enough speech.
 func (a *App) learnVoices(ctx context.Context, dir string) error {
 	store, err := voices.Default()
 	if err != nil {
 		return err
 	}
-	learnt, err := voices.FromRecording(ctx, dir, "")
-	if err != nil {
-		return err
+	learnt, missing := voices.FromRecording(ctx, dir, "")
+	if len(learnt) > 0 {
+		err = a.storeVoices(store, "", learnt...)
 	}
-	return a.storeVoices(store, "", learnt...)
+	return cmp.Or(err, missing)
 }
 
 // learnOutdated learns every outdated voice again whose recording still exists, and

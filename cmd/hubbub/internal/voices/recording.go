@@ -17,7 +17,8 @@ import (
 )
 
 // FromRecording makes the voices of the named speakers of a recording from the audio
-// in which each of them talks alone; with only, of that one, who must be there.
+// in which each of them talks alone; with only, of that one, who must be there. If there
+// are voices beside the error, it says which ones are missing.
 func FromRecording(ctx context.Context, dir, only string) (learnt []Voice, err error) {
 	rec, err := recording.Read(ctx, dir)
 	if err != nil {
@@ -31,6 +32,7 @@ func FromRecording(ctx context.Context, dir, only string) (learnt []Voice, err e
 		return nil, err
 	}
 	doc := rec.Content(rec.Annotations).Document("", "")
+	var missing []string
 	for i, p := range doc.Speakers {
 		name := rec.Annotations.Name(p.Label)
 		if name == p.Label || only != "" && name != only {
@@ -45,12 +47,14 @@ func FromRecording(ctx context.Context, dir, only string) (learnt []Voice, err e
 		}
 		v, err := voiceprint.Make(samples)
 		if err != nil {
-			return nil, hint.Add(fmt.Errorf("no voiceprint of %s, from %.1f s in which no other speaker talks: %w", name, float64(len(samples))/capture.SampleRate, err),
-				"Correct the speakers in `hubbub replay`, or use `hubbub voices add` with other speech.")
+			missing = append(missing, fmt.Sprintf("no voiceprint of %s, from %.1f s in which no other speaker talks: %v", name, float64(len(samples))/capture.SampleRate, err))
+			continue
 		}
 		learnt = append(learnt, New(name, v, place))
 	}
 	switch {
+	case len(missing) > 0:
+		return learnt, hint.Add(errors.New(strings.Join(missing, "; ")), "Correct the speakers in `hubbub replay`, or use `hubbub voices add` with other speech.")
 	case len(learnt) == 0 && only != "":
 		return nil, hint.Add(fmt.Errorf("no speaker of %s has the name %s any more", dir, protocol.Clean(only, 100)), "Name speakers with r in `hubbub replay`.")
 	case len(learnt) == 0:
