@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -129,7 +130,7 @@ func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) erro
 		return err
 	}
 	if d.words != nil {
-		d.words = words.Limit(d.words, 2) // of all files together
+		d.words = words.Limit(&watched{d.words, slowWords, sync.OnceFunc(d.slow)}, 2) // of all files together
 	}
 	if f.voices {
 		list, err := a.currentVoices()
@@ -167,6 +168,29 @@ func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) erro
 		err = hint.Add(fmt.Errorf("%d of %d files failed", d.failed, len(files)), "The results of the others are complete.")
 	}
 	return err
+}
+
+// slowWords is how long a recogniser may take for a turn before a notice says so.
+const slowWords = 10 * time.Second
+
+// watched is a recogniser that calls slow when a response takes long.
+type watched struct {
+	words.Recogniser
+	after time.Duration
+	slow  func()
+}
+
+func (w *watched) Recognise(ctx context.Context, wav []byte, timed bool) (string, []words.Word, error) {
+	defer time.AfterFunc(w.after, w.slow).Stop()
+	return w.Recogniser.Recognise(ctx, wav, timed)
+}
+
+// slow says what the program waits for.
+func (d *diarizer) slow() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.line("hubbub: waiting for the recogniser, which has not responded for %.0f s", slowWords.Seconds())
+	d.line("After three failures in a row the other turns have no words.")
 }
 
 // fail reports the failure of one file of several. The others go on, unless the

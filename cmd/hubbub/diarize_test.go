@@ -63,3 +63,16 @@ func TestDiarizeTooLong(t *testing.T) {
 	writeSilence(t, long, 25*60*60)
 	start(t, "diarize", long).ends(exitFailed, "longer than 24 h\nCut it into parts.")
 }
+
+// TestDiarizeSilentRecogniser: a recogniser that never responds is reported while the program waits.
+func TestDiarizeSilentRecogniser(t *testing.T) {
+	t.Parallel()
+	p := start(t, "diarize", talkFile(t, 4), "--words", "sleep 60")
+	p.says("waiting for the recogniser, which has not responded for 10 s\n", 1)
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.exit(); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	}
+}
