@@ -148,9 +148,9 @@ func (e *endpoint) refused(r *http.Response) error {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		out.hint, out.badRequest = "Check --words-model.", true
 	case http.StatusTooManyRequests:
-		out.hint = "It limits requests; words continue by themselves."
+		out.hint = "It limits requests, and accepts more later."
 	default:
-		out.hint = "See the recogniser's log; a live session has words again when it works."
+		out.hint = "See the recogniser's log."
 	}
 	out.retryAfter = min(protocol.RetryAfter(r.Header), time.Hour)
 	return out

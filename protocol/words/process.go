@@ -21,7 +21,7 @@ type process struct {
 func newProcess(args []string) (*process, error) {
 	path, err := exec.LookPath(args[0])
 	if err != nil {
-		return nil, &Error{what: fmt.Sprintf("the recogniser %s cannot be run: %v", args[0], errors.Unwrap(err)), hint: "Install it, or give its path in --words."}
+		return nil, &Error{what: fmt.Sprintf("the recogniser %s cannot be run: %v", args[0], errors.Unwrap(err)), hint: "Install it, or give its path. An endpoint is given as http://HOST:PORT."}
 	}
 	return &process{append([]string{path}, args[1:]...), requestTimeout}, nil
 }

@@ -123,8 +123,8 @@ func TestEndpointThatFails(t *testing.T) {
 		after            time.Duration
 	}{
 		{"401", "returned 401 Unauthorized", "HUBBUB_WORDS_KEY", status(401, ""), 0},
-		{"429", "returned 429", "by themselves", status(429, "7"), 7 * time.Second},
-		{"429 for centuries", "returned 429", "by themselves", status(429, "10000000000"), time.Hour},
+		{"429", "returned 429", "accepts more later", status(429, "7"), 7 * time.Second},
+		{"429 for centuries", "returned 429", "accepts more later", status(429, "10000000000"), time.Hour},
 		{"500", "returned 500", "log", status(500, ""), 0},
 		{"404", "returned 404", "--words-model", status(404, ""), 0},
 		{"cut off", "cannot be reached", "Check that it runs", func(w http.ResponseWriter, _ *http.Request) {
