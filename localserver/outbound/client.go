@@ -67,7 +67,7 @@ func (p Policy) checkIP(host string, ip netip.Addr) error {
 	if public(ip) || p.Hosts.address(ip) || p.Private && p.Hosts.own(host) {
 		return nil
 	}
-	return refused("%s is at a private address", host)
+	return refused("%s is at a private address, which the operator has not named", host)
 }
 
 // Client returns a client that calls only what the policy allows. It uses no proxy

@@ -192,7 +192,7 @@ func TestReason(t *testing.T) {
 	}
 	p := Policy{Hosts: hosts(t, "*"), resolver: nameServer(t, [4]byte{10, 0, 0, 1})}
 	_, err := p.Get(t.Context(), "http://inside.example:1/?token=secret")
-	if err == nil || !errors.Is(err, ErrRefused) || Reason(err).Error() != "the address is not allowed: inside.example is at a private address" {
+	if err == nil || !errors.Is(err, ErrRefused) || Reason(err).Error() != "the address is not allowed: inside.example is at a private address, which the operator has not named" {
 		t.Errorf("%v", err)
 	}
 }
