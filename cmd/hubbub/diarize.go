@@ -164,8 +164,12 @@ func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) erro
 			return e
 		}
 	}
-	if err == nil && d.failed > 0 {
-		err = hint.Add(fmt.Errorf("%d of %d files failed", d.failed, len(files)), "The results of the others are complete.")
+	switch {
+	case err != nil || d.failed == 0:
+	case d.failed == len(files):
+		err = hint.Errorf("The lines above say why.", "all files failed")
+	default:
+		err = hint.Errorf("The results of the others are complete.", "%d of %d files failed", d.failed, len(files))
 	}
 	return err
 }
