@@ -193,8 +193,10 @@ type State struct {
 	StreamStats
 	ID         string // of the service, of the newest stream
 	Connection ConnectionStatus
-	Sent       float64 // the time of the newest sample that was sent, in seconds of the capture clock
-	Dropped    int64   // chunks that no stream was sent
+	// Sent is the time of the newest sample that the current stream was sent, in seconds of the capture clock; at least
+	// how far the streams before had decided.
+	Sent    float64
+	Dropped int64 // chunks that no stream was sent
 	// NewLabels are the labels that a stream brought that did not continue those before
 	// it: some of them may be people who have a label already.
 	NewLabels []string
@@ -250,6 +252,7 @@ func (r *ResilientStream) manage(s *Stream) {
 // continues.
 func (r *ResilientStream) resume(lost *Stream, info CloseInfo) (next *Stream, err error) {
 	cut, ends := r.merger.cutAt(r.decided(lost))
+	r.buffer.lost(cut)
 	r.reconnect.lost(lost.opened, info.Err)
 	r.deliverEvents(ends)
 	r.deliver(Update{Change: &ConnectionChange{Lost: info.Err}})

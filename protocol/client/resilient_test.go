@@ -81,6 +81,9 @@ func TestGap(t *testing.T) {
 	l := s.open(ResilientOptions{Limit: time.Minute, Live: true, Latency: time.Second}, nil)
 	sendChunks(t, l, 0, 20)
 	testkit.Eventually(t, "a request", func() bool { return s.requests() == 2 })
+	if got := l.State().Sent; got != 1.1 {
+		t.Errorf("without a stream, sent up to %g s: what the lost one had not decided is retransmitted", got)
+	}
 	sendChunks(t, l, 20, 20+liveBuffer+100) // more than is kept at all
 	close(release)
 	testkit.Eventually(t, "the catching up", func() bool { return s.count(1) >= int(maxAhead/protocol.ChunkDuration) })

@@ -40,6 +40,7 @@ type sendBuffer struct {
 	chunks  []bufferedChunk // in order of seq
 	next    int             // index of the first that waits
 	reached int64           // follows the newest chunk that any stream was sent
+	until   float64         // see State.Sent
 	begun   time.Time       // when chunk 0 would have been sent; zero before the first
 	ended   bool
 	dropped int64 // chunks that no stream was sent
@@ -158,7 +159,7 @@ func (b *sendBuffer) waiting() (n int, ended bool) {
 func (b *sendBuffer) fill(st *State, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	st.Sent, st.Dropped, st.Gaps = chunkTime(b.reached), b.dropped, slices.Clip(b.gaps)
+	st.Sent, st.Dropped, st.Gaps = b.until, b.dropped, slices.Clip(b.gaps)
 	if st.Ahead = 0; !b.begun.IsZero() {
 		st.Ahead = time.Duration(b.reached)*protocol.ChunkDuration - now.Sub(b.begun)
 	}
@@ -182,7 +183,7 @@ func (b *sendBuffer) sent(seq int64, now time.Time) {
 	if b.begun.IsZero() {
 		b.begun = now.Add(-time.Duration(seq) * protocol.ChunkDuration)
 	}
-	b.reached = max(b.reached, seq+1)
+	b.reached, b.until = max(b.reached, seq+1), max(b.until, chunkTime(seq+1))
 	if b.next > sentBuffer {
 		b.drop(0, b.next-sentBuffer)
 	}
@@ -203,6 +204,13 @@ func (b *sendBuffer) forget(before float64) {
 	}
 }
 
+// lost notes that the stream is lost that decided until cut.
+func (b *sendBuffer) lost(cut float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.until = cut
+}
+
 // rewind restarts sending for a new stream: at the chunk that contains the time
 // from, or later where more than most chunks would wait (most < 0: no bound).
 // The stretch between cut and that chunk is a gap, which is returned.
@@ -217,6 +225,7 @@ func (b *sendBuffer) rewind(from, cut float64, most int) (gap protocol.Span) {
 		gap.End = max(cut, chunkTime(b.chunks[b.next].seq))
 	}
 	b.addGap(gap)
+	b.until = max(b.until, gap.End)
 	return gap
 }
 
