@@ -242,6 +242,11 @@ func (a *App) noticeWait(refusal error, wait time.Duration) {
 	a.notice("%v; trying again in %s", refusal, wait.Round(time.Second))
 }
 
+// connecting says what is connected to, once that has taken a while. The function that it returns ends this.
+func (a *App) connecting(server *connection) (end func() bool) {
+	return time.AfterFunc(2*time.Second, func() { a.notice("connecting to %s", server.name) }).Stop
+}
+
 // awaitEnd waits on a goroutine of its own for the end of a server, and sends
 // why it ended by itself, nil after a shutdown. It calls failed, unless that is
 // nil, when the server ends by itself.

@@ -147,3 +147,11 @@ func TestCheckSeesLateEvents(t *testing.T) {
 		})
 	}
 }
+
+// TestConnectingToASlowService: a service that does not respond is named before the screen is there.
+func TestConnectingToASlowService(t *testing.T) {
+	t.Parallel()
+	server := serveFaulty(t, "slow=1m")
+	terminal := inTerminal(t, 80, 24, "live", "--input", "demo", "--server", server.URL(), "--api-key", checkKey, "--insecure")
+	terminal.Shows("hubbub: connecting to " + server.URL())
+}

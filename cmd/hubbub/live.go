@@ -293,11 +293,13 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	if f.voices && !f.recognises() {
 		a.notice("nobody is recognised: the voiceprints are sent to the service only with --send-voices")
 	}
+	connected := a.connecting(server)
 	stream, err := openStream(ctx, server, source.Info().Tracks, f.rooms, client.ResilientOptions{
 		Limit: f.reconnect.limit(display), Live: source.Info().Kind.Live(), Unpaced: f.fast(),
 		Latency: server.latency, Ending: input.Done(), Enrolment: enrolment,
 		Words: f.wordsOfService(),
 	})
+	connected()
 	if err != nil {
 		return err
 	}

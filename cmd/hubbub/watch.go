@@ -84,7 +84,9 @@ func (a *App) watch(ctx context.Context, id string, f *watchFlags) (err error) {
 		return err
 	}
 	defer server.close()
+	connected := a.connecting(server)
 	stream, err := server.Watch(ctx, id, f.reconnect.limit(display), f.words)
+	connected()
 	if err != nil {
 		return err
 	}
