@@ -306,7 +306,7 @@ var codeMeanings = map[int]string{
 	websocket.ClosePolicyViolation:         "against the service's rules",
 	websocket.CloseMessageTooBig:           "a message was too large for the service",
 	websocket.CloseMandatoryExtension:      "an extension is missing",
-	websocket.CloseInternalServerErr:       "internal error of the service",
+	websocket.CloseInternalServerErr:       "internal error",
 	websocket.CloseServiceRestart:          "the service restarts",
 	websocket.CloseTryAgainLater:           "the service is overloaded",
 }

@@ -83,7 +83,7 @@ func TestStreamTellsCloseCodesApart(t *testing.T) {
 		{1003, "", false, Policy, "kind of message"},
 		{1009, "", true, Policy, "too large"},
 		{4001, "", false, Policy, "service's own (4001)"},
-		{1011, "\x1b[2Jpanic", true, ServerError, `internal error of the service (1011 "[2Jpanic")`},
+		{1011, "\x1b[2Jpanic", true, ServerError, `internal error (1011 "[2Jpanic")`},
 	} {
 		t.Run(fmt.Sprintf("%d ended=%v", c.code, c.ended), func(t *testing.T) {
 			s := openStream(t, func(t *testing.T, conn *websocket.Conn) {

@@ -104,7 +104,7 @@ func TestReconnection(t *testing.T) {
 	testkit.NoError(t, err)
 	s, _ := liveWith(t, service, "", client.ResilientOptions{Unpaced: true, Limit: time.Minute})
 	testkit.NoError(t, Run(t.Context(), s, d))
-	for _, want := range []string{"hubbub: the stream was lost and is being resumed: ", "hubbub: the stream continues; the service does not know its speakers and gives them new labels\n", "hubbub: the stream was lost once\n"} {
+	for _, want := range []string{"hubbub: stream lost, resuming: ", "hubbub: the stream continues; the service does not know its speakers and gives them new labels\n", "hubbub: the stream was lost once\n"} {
 		if !strings.Contains(errs.String(), want) {
 			t.Errorf("no %q in %q", want, errs.String())
 		}
@@ -134,7 +134,7 @@ func (*hinted) joinHint() string { return ": merge joins them" }
 func TestDescribeChange(t *testing.T) {
 	d := &hinted{}
 	for want, c := range map[string]client.ConnectionChange{
-		"the stream was lost and is being resumed: broken31m":                {Lost: errors.New("broken\x1b \x07[31m")},
+		"stream lost, resuming: broken31m":                                   {Lost: errors.New("broken\x1b \x07[31m")},
 		"the stream continues":                                               {Resumed: true, Gap: protocol.Span{Start: 1, End: 1.01}},
 		"the stream continues; 2.5 s of audio from 1:01 on were not decided": {Resumed: true, Gap: protocol.Span{Start: 61, End: 63.5}},
 		"the stream continues; 1.0 s of audio from 1:00:00 on were not decided; the service does not know its speakers and gives them new labels: merge joins them": {Gap: protocol.Span{Start: 3600, End: 3601}},
