@@ -14,7 +14,7 @@ func faultText(e protocol.Event) string {
 	case e.Err != "":
 		return "a message of the service cannot be read: " + e.Err
 	case e.Type == protocol.TypeError:
-		return e.Message
+		return "the service reports: " + e.Message
 	}
 	return ""
 }

@@ -57,11 +57,7 @@ func (d *textDisplay) staysOpen() bool { return false }
 
 func (d *textDisplay) event(e protocol.Event) error {
 	if d.format != plain.FormatEvents && d.format != plain.FormatWire && d.faults.due(e) {
-		text := display.TerminalSafe(faultText(e))
-		if e.Err == "" {
-			text = "the service reports: " + text
-		}
-		d.streams.notice(text)
+		d.streams.notice(display.TerminalSafe(faultText(e)))
 	}
 	return d.out.Event(e)
 }
