@@ -330,7 +330,7 @@ func openDefault(ctx context.Context, selected Channels, mic func(context.Contex
 	m, err := mic(ctx, "", selected)
 	switch {
 	case errors.Is(err, device.ErrNone):
-		return openDemo(ctx, err.Error()+": playing the built-in demo conversation")
+		return openDemo(ctx, err.Error()+": playing the demo")
 	case err != nil:
 		return nil, err
 	}
