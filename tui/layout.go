@@ -22,7 +22,7 @@ import (
 //	                                                                    (gap)
 //	 latest turns                                                       (latest.go)
 //	                                                                    (gap)
-//	● connected  mic → built-in server  421 chunks sent  real time      status.go: state
+//	● connected  built-in server  421 chunks sent  real time      status.go: state
 //	q quit  ? help  space freeze  ←→ scroll  +- zoom        60 s across status.go: keys, or prompt.go
 //
 // The list of turns (list.go) is beside it, or in its place. The help (help.go)

@@ -9,7 +9,7 @@ import (
 
 // The last two lines:
 //
-//	● connected   4 dropped   mic → built-in server   lag 1.0 s   421 chunks sent   state
+//	● connected   4 dropped   built-in server   lag 1.0 s   421 chunks sent   state
 //	q quit  ? help  space freeze  ← → scroll  + - zoom                60 s across   keys
 //
 // The line of keys begins with the newest notice for a while, until the next key;
@@ -93,11 +93,7 @@ func (m *model) drawState(c *canvas.Canvas, l layout) {
 		segments = append(segments, display.HealthSegments(m.counters.Health, 2, false)...)
 	}
 	if s.Server != "" {
-		path := display.TerminalSafe(s.Server)
-		if s.Source != "" && l.w >= 110 && !s.Watching {
-			path = display.TerminalSafe(s.Source) + " " + m.glyphs.Arrow + " " + path
-		}
-		segments.Add(path, canvas.Dim, 5)
+		segments.Add(display.TerminalSafe(s.Server), canvas.Dim, 5)
 	}
 	if !s.Started.IsZero() {
 		segments.Add(display.Clock(m.elapsed.Seconds())+" elapsed", canvas.Dim, 7)

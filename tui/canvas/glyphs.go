@@ -18,7 +18,7 @@ type Glyphs struct {
 	Speaking, Live, Idle          string
 	Recognised                    string // before a name that is that of a voiceprint
 	Failed, Done                  string
-	Arrow, Dot, Ellipsis          string
+	Dot, Ellipsis                 string
 	MeterLeft, MeterRight         string
 	Up, Down, Left, Right         string
 	Rise                          [Subcells + 1]string // Rise[n] fills n eighths from below
@@ -38,7 +38,7 @@ var unicodeGlyphs = Glyphs{
 	PendingOpen: "▒", Pending: "░",
 	Rule: "─", Tick: "┬", Grid: "┊", Thin: "━", HalfThin: "╸",
 	Speaking: "●", Live: "●", Idle: "○", Recognised: "≈", Failed: "×", Done: "■",
-	Arrow: "→", Dot: "·", Ellipsis: "…",
+	Dot: "·", Ellipsis: "…",
 	MeterLeft: "▕", MeterRight: "▏",
 	Up: "↑", Down: "↓", Left: "←", Right: "→",
 	Rise:      [9]string{"▁", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
@@ -54,7 +54,7 @@ var asciiGlyphs = Glyphs{
 	PendingOpen: ":", Pending: ".",
 	Rule: "-", Tick: "+", Grid: " ", Thin: "=", HalfThin: "-",
 	Speaking: "*", Live: "*", Idle: "o", Recognised: "=", Failed: "x", Done: "#",
-	Arrow: "->", Dot: "|", Ellipsis: "~",
+	Dot: "|", Ellipsis: "~",
 	MeterLeft: "[", MeterRight: "]",
 	Up: "^", Down: "v", Left: "<", Right: ">",
 	Rise:      [9]string{" ", ".", ".", ":", ":", "=", "=", "#", "#"},
