@@ -22,7 +22,7 @@ import (
 //	                                                                    (gap)
 //	 latest turns                                                       (latest.go)
 //	                                                                    (gap)
-//	● connected  built-in server  421 chunks sent  real time      status.go: state
+//	● connected  built-in server  421 chunks sent  real time            status.go: state
 //	q quit  ? help  space freeze  ←→ scroll  +- zoom        60 s across status.go: keys, or prompt.go
 //
 // The list of turns (list.go) is beside it, or in its place. The help (help.go)
@@ -82,7 +82,8 @@ func newLayout(w, h int, s *display.Session) layout {
 	l.stateY, l.keysY = h-2, h-1
 
 	top, bottom := 1, h-2
-	if h >= 11 {
+	n := max(len(s.Speakers), 4)
+	if h >= 11 || h-5 >= n {
 		l.problemY = top
 		top++
 	}
@@ -95,7 +96,6 @@ func newLayout(w, h int, s *display.Session) layout {
 	}
 	l.lanesY = top
 	rows := bottom - top - l.axisH
-	n := max(len(s.Speakers), 4)
 	reserved := min(rows/n, 2) // rows of each lane that nothing else may take
 	if h >= 16 && (rows-1)/n >= reserved {
 		l.mapH = 1

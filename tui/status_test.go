@@ -236,7 +236,7 @@ func TestInputProblem(t *testing.T) {
 	const text = `no audio from "desk" since 0:58: reopening it until 2:58`
 	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 	s.InputProblem, s.InputLost = text, true
-	for _, size := range [][2]int{{120, 34}, {80, 24}, {100, 9}, {80, 5}} {
+	for _, size := range [][2]int{{120, 34}, {80, 24}, {100, 9}, {58, 9}, {80, 5}} {
 		screenHas(t, testModel(s, size[0], size[1]), text)
 	}
 	m := testModel(s, 120, 34)
