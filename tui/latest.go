@@ -7,7 +7,7 @@ import (
 	"hubbub/tui/display"
 )
 
-// The latest turns and bookmarks, newest first, where a high screen leaves room:
+// The latest turns, with their words if there are any, and bookmarks, newest first, where a high screen leaves room:
 //
 //	latest turns
 //	SPEAKER_01   0:09    2.1 s  ━━━━╸
@@ -18,13 +18,14 @@ import (
 const latestScale = 2
 
 func (m *model) drawLatest(c *canvas.Canvas, l layout, s *display.Session) {
-	if l.latestH < 2 || len(s.Speakers) == 0 {
+	entries := s.Latest(max(l.latestH-1, 0))
+	if len(entries) == 0 {
 		return
 	}
 	end := 3 + l.name + 1 + max(l.talk, len(display.Clock(latest(s)))) // after an hour, clocks are longer than talk times
 	x := max(l.gutter, end+1)
 	c.Text(3, l.latestY, l.w-4, "latest turns", canvas.Dim)
-	for i, e := range s.Latest(l.latestH - 1) {
+	for i, e := range entries {
 		y := l.latestY + 1 + i
 		c.TextRight(end, y, display.Clock(e.At), canvas.Plain)
 		if e.Lane < 0 {
@@ -42,6 +43,10 @@ func (m *model) drawLatest(c *canvas.Canvas, l layout, s *display.Session) {
 		}
 		c.Fitted(3, y, l.name, p.Name, 3, style)
 		c.TextRight(x+7, y, fmt.Sprintf("%.1f s", length), canvas.Dim)
+		if e.Turn.Text != "" {
+			c.Fitted(x+9, y, l.w-x-10, display.TerminalSafe(e.Turn.Text), 0, canvas.Plain)
+			continue
+		}
 		c.Text(x+9, y, l.w-x-10, display.ThinBar(length*latestScale, m.glyphs), style)
 	}
 }

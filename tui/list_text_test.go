@@ -51,6 +51,13 @@ func TestListShowsEveryScript(t *testing.T) {
 	}
 }
 
+// TestLatestTurnsHaveTheirWords: what is said is seen without a key, one line of each turn.
+func TestLatestTurnsHaveTheirWords(t *testing.T) {
+	m := testModel(saidState(), 120, 34)
+	screenHas(t, m, "0:16     1.0 s  ━━")
+	screenHas(t, m, "0:01     7.0 s  the quick brown fox")
+}
+
 func TestListFindsAndCopiesWhatWasSaid(t *testing.T) {
 	var out bytes.Buffer
 	m := testModel(saidState(), 80, 24)
