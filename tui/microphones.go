@@ -27,6 +27,7 @@ import (
 // microphoneView is the state of the choice.
 type microphoneView struct {
 	source   string // in use when they were listed
+	lost     bool   // and delivered nothing
 	list     []display.Microphone
 	listed   bool
 	selected int
@@ -44,7 +45,7 @@ type listedMsg struct {
 }
 
 func (m *model) openMicrophones() tea.Cmd {
-	m.microphones = &microphoneView{source: m.state.Source}
+	m.microphones = &microphoneView{source: m.state.Source, lost: m.state.InputLost}
 	return m.listMicrophones
 }
 
@@ -53,13 +54,13 @@ func (m *model) listMicrophones() tea.Msg {
 	return listedMsg{list, err}
 }
 
-// listAgain lists them again when another one has taken the place of the one in use.
+// listAgain lists them again when another one has taken the place of the one in use, or that was lost or has returned.
 func (m *model) listAgain() tea.Cmd {
 	v := m.microphones
-	if v == nil || v.source == m.state.Source {
+	if v == nil || v.source == m.state.Source && v.lost == m.state.InputLost {
 		return nil
 	}
-	v.source = m.state.Source
+	v.source, v.lost = m.state.Source, m.state.InputLost
 	return m.listMicrophones
 }
 

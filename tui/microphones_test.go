@@ -102,6 +102,29 @@ func TestMicrophonesOfPortAudio(t *testing.T) {
 	screenHasNot(t, m, "connected later")
 }
 
+// TestMicrophonesAreListedAgain: the list follows a device that is removed and returns.
+func TestMicrophonesAreListedAgain(t *testing.T) {
+	s := tuitest.State(tuitest.FourSpeakers, 100, 1)
+	m := testModel(s, 80, 24)
+	m.o.Snapshot = func() display.State { return s }
+	all := []display.Microphone{{Input: "parec:0", Name: "Desk"}, {Input: "parec:1", Name: "Headset", Used: true}}
+	devices := &fakeMicrophones{list: all}
+	m.o.Microphones = devices
+	m.bindKeys()
+	answerTo(m, press(m, "i"))
+	for _, lost := range []bool{true, false} {
+		devices.list, s.InputLost = all, lost
+		if lost {
+			devices.list = all[:1]
+		}
+		m.refresh()
+		answerTo(m, m.listAgain())
+		if screenHas(t, m, "Desk"); !lost {
+			screenHas(t, m, "Headset")
+		}
+	}
+}
+
 // TestMicrophoneThatIsReplaced: the list says which one is in use after another one has taken its place.
 func TestMicrophoneThatIsReplaced(t *testing.T) {
 	s := tuitest.State(tuitest.FourSpeakers, 100, 1)
