@@ -184,8 +184,11 @@ func (m *model) drawTimelineScreen(c *canvas.Canvas, l layout, s *display.Sessio
 		}
 	}
 	if l.problemY > 0 {
-		p, width := m.problem(0), l.right()-2
-		c.Fitted(1, l.problemY, width, p.Text, 0, p.Style)
+		p, width, tail := m.problem(0), l.right()-2, 0
+		if width > 50 { // the end says what to do
+			tail = width / 3
+		}
+		c.Fitted(1, l.problemY, width, p.Text, tail, p.Style)
 	}
 	m.drawLanes(c, l, w, s)
 	m.drawInputLevel(c, l, w, s)

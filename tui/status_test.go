@@ -242,6 +242,12 @@ func TestInputProblem(t *testing.T) {
 	m := testModel(s, 120, 34)
 	press(m, "f")
 	screenHas(t, m, text)
+
+	s.InputProblem = `no audio from "Remapped Monitor of Null Output" since 0:58: reopening it until 2:58`
+	m = testModel(s, 80, 24)
+	m.o.Microphones = &fakeMicrophones{}
+	m.bindKeys()
+	screenHas(t, m, "2:58; i chooses another")
 }
 
 // The header shows a recording; one that has stopped is named until the end.
