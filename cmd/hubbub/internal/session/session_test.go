@@ -305,6 +305,31 @@ func TestStreamThatFails(t *testing.T) {
 	}
 }
 
+// TestSenderThatSendsNothing: a watcher says why the position stands still.
+func TestSenderThatSendsNothing(t *testing.T) {
+	s := watched(t, protocoltest.Service{Watch: func(w http.ResponseWriter, r *http.Request) {
+		if conn := protocoltest.Upgrade(w, r); conn != nil {
+			defer conn.Close()
+			protocoltest.Drain(conn)
+		}
+	}})
+	now := time.Now()
+	s.clock.now = func() time.Time { return now }
+	s.setStatus(protocol.StreamState{Status: protocol.StatusRunning, Timestamp: 12})
+	now = now.Add(2 * time.Second)
+	if got := s.state().InputProblem; got != "" {
+		t.Errorf("after 2 s: %q", got)
+	}
+	now = now.Add(2 * time.Second)
+	if got := s.state().InputProblem; !strings.Contains(got, "since 0:12") {
+		t.Errorf("after 4 s: %q", got)
+	}
+	s.setStatus(protocol.StreamState{Status: protocol.StatusRunning, Timestamp: 13})
+	if got := s.state().InputProblem; got != "" {
+		t.Errorf("after more audio: %q", got)
+	}
+}
+
 // TestStreamClock moves the position of a watched stream evenly, never beyond
 // what the service has sent, and at once where it is far behind.
 func TestStreamClock(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"hubbub/protocol/client"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/recovered"
+	"hubbub/protocol/trace"
 	"hubbub/tui/display"
 )
 
@@ -203,8 +204,11 @@ func (w *Watched) state() display.State {
 	case conn.Lost != nil:
 		st.Conn, st.ConnReason = display.Connecting, "again, "+cmp.Or(conn.LastError, conn.Lost).Error()
 	}
-	if w.status == protocol.StatusCreated {
+	switch {
+	case w.status == protocol.StatusCreated:
 		st.SourceNotice = "not begun"
+	case w.status == protocol.StatusRunning && conn.Lost == nil && w.clock.now().Sub(w.clock.since) > trace.MaxSilence:
+		st.InputProblem = fmt.Sprintf("no audio from the sender since %s: has it lost its connection?", display.Clock(position))
 	}
 	return st
 }
@@ -238,7 +242,7 @@ type streamClock struct {
 	now    func() time.Time
 	newest float64   // the newest position, in seconds
 	from   float64   // what was shown when it arrived
-	since  time.Time // when it arrived
+	since  time.Time // when the last state arrived: a service sends only those that differ
 }
 
 func (c *streamClock) set(position float64) {
