@@ -303,6 +303,9 @@ func TestStreamThatFails(t *testing.T) {
 	if err := Run(t.Context(), s, d); err != nil || !s.state().Finished {
 		t.Errorf("error %v", err)
 	}
+	if n := s.notices(); len(n) != 0 {
+		t.Errorf("left while a turn was open: %q", n)
+	}
 }
 
 // TestSenderThatSendsNothing: a watcher says why the position stands still.

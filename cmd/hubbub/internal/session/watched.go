@@ -44,7 +44,7 @@ type Watched struct {
 	record   recordSwitch
 
 	connection
-	ended     bool // by this side
+	ended     bool // by this side, before the stream was over
 	clock     streamClock
 	status    string          // of the stream; "" = unknown
 	undecided []protocol.Span // by the sender's streams
@@ -67,7 +67,7 @@ func WatchedSource(id string) capture.Info {
 
 func (w *Watched) end() {
 	w.mu.Lock()
-	w.ended = true
+	w.ended = w.ended || !w.over
 	w.mu.Unlock()
 	_ = w.Stream.Close()
 }
@@ -220,7 +220,11 @@ func (w *Watched) notices() []string {
 	if n := w.Stream.Status().Losses; n > 0 && w.conn != display.Failed {
 		out = append(out, fmt.Sprintf("the connection was lost %s and resumed; no event is missing", display.Times(n)))
 	}
-	return append(out, faultNotices(w.timeline.Snapshot().Counts)...)
+	counts := w.timeline.Snapshot().Counts
+	if w.ended { // what is open then is no fault
+		counts.Unended = 0
+	}
+	return append(out, faultNotices(counts)...)
 }
 
 func (w *Watched) export(annotations protocol.Annotations) (string, error) {
