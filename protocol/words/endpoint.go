@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"mime/multipart"
+	"net"
 	"net/http"
 	"net/url"
 	"sync/atomic"
@@ -130,6 +131,9 @@ func (e *endpoint) unreachable(ctx context.Context, err error) error {
 		} else {
 			err = wrapped.Err
 		}
+	}
+	if dial := (*net.OpError)(nil); errors.As(err, &dial) { // without the address again
+		err = dial.Err
 	}
 	return &Error{what: fmt.Sprintf("the recogniser at %s cannot be reached: %v", e.host, err), hint: "Check that it runs, and the address of --words.", temporary: true}
 }
