@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"hubbub/protocol"
 	"hubbub/protocol/atomicfile"
@@ -81,7 +80,7 @@ func (c Content) Export(dir string) (string, error) {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("exported %s into %s", strings.Join(export.FormatNames(), ", "), to), nil
+	return fmt.Sprintf("exported %d files into %s", len(export.Formats()), to), nil
 }
 
 // Numbered creates NAME.EXTENSION, or NAME-2.EXTENSION and so on, the first that does not exist, and returns its
