@@ -33,6 +33,8 @@ The default service is built in and runs on this machine. 'hubbub' alone is
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(flagError)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".LocalFlags.FlagUsages",
+		fmt.Sprintf(".LocalFlags.FlagUsagesWrapped %d", tableStyle(a.Stdout).Width)))
 	root.AddCommand(
 		newLive(a),
 		newServe(a),

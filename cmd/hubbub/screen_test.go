@@ -135,3 +135,9 @@ func TestAccessibleTyping(t *testing.T) {
 	x.ends(exitInterrupted)
 	x.sane()
 }
+
+// TestHelpFitsTheTerminal: a description of a flag is continued below itself.
+func TestHelpFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	inTerminal(t, 60, 30, "devices", "--help").Shows(`seconds of each\n {24}device's level`)
+}
