@@ -42,6 +42,8 @@ func (m *model) drawPresenter(c *canvas.Canvas) {
 		switch {
 		case s.Finished:
 			text = "the session is over"
+		case !s.Connected():
+			text = s.Conn.String()
 		case len(s.Speakers) == 0:
 			text = "listening for the first voice"
 		}

@@ -8,6 +8,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 )
 
@@ -35,4 +36,16 @@ func TestPresenterShowsWhoSpeaks(t *testing.T) {
 			screenHas(t, m, "across")
 		}
 	}
+}
+
+// TestNobodySpeaksWithoutAStream: a turn that is open when the stream is lost says nothing of what follows.
+func TestNobodySpeaksWithoutAStream(t *testing.T) {
+	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
+	s.Conn = display.Reconnecting
+	s.Timeline.Lanes[1].Open, s.Timeline.Lanes[1].OpenSince = true, 58
+	m := testModel(s, 80, 24)
+	screenHasNot(t, m, "● SPEAKER")
+	press(m, "f")
+	screenHas(t, m, "          reconnecting\n")
+	screenHasNot(t, m, "▀▀▀")
 }

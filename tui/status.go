@@ -187,7 +187,7 @@ func (m *model) drawSmall(c *canvas.Canvas, s *display.Session) {
 		segments = append(segments, p)
 	}
 	for _, p := range s.Speakers {
-		if p.Open && !p.Muted {
+		if s.Speaking(p) && !p.Muted {
 			segments.Add(m.glyphs.Speaking+" "+p.Name, p.Style, 4)
 		}
 	}

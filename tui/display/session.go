@@ -38,8 +38,8 @@ func (p Speaker) Marked(g *canvas.Glyphs) string {
 	return p.Name
 }
 
-// Speaking reports whether a speaker is speaking at this moment.
-func (s *Session) Speaking(p Speaker) bool { return p.Open && !s.Finished }
+// Speaking reports whether a speaker is speaking at this moment, which nobody knows while there is no stream.
+func (s *Session) Speaking(p Speaker) bool { return p.Open && s.Connected() }
 
 // NewSession applies annotations to a State, outside of the screen; a nil store
 // has none.
