@@ -76,6 +76,15 @@ func openFake(t testing.TB, d *fakeDevice, stall time.Duration) *microphone {
 	return src
 }
 
+// openWith opens a microphone by open, on a clock.
+func openWith(t testing.TB, want string, kind Kind, now func() time.Duration, open func(want string) (device.Stream, error)) *microphone {
+	t.Helper()
+	m, err := openMicWith(t.Context(), want, micConfig{kind: kind, stall: stallAfter, now: now,
+		open: func(_ context.Context, want string, _ bool) (device.Stream, error) { return open(want) }})
+	testkit.NoError(t, err)
+	return m
+}
+
 // TestMicIsConverted: 44.1 kHz stereo is converted to 16 kHz mono; overflows of
 // the device are counted.
 func TestMicIsConverted(t *testing.T) {
@@ -168,10 +177,8 @@ func TestMicOfAProgramThatWasStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stopped atomic.Int64
 		d := &fakeDevice{rate: SampleRate, channels: 1, demand: make(chan struct{}, 4*micQueue)}
-		src, err := openMicWith(t.Context(), "", micConfig{kind: Mic, stall: stallAfter,
-			open: func(context.Context, string, bool) (device.Stream, error) { return d, nil },
-			now:  func() time.Duration { return time.Hour + time.Duration(stopped.Load()) }})
-		testkit.NoError(t, err)
+		now := func() time.Duration { return time.Hour + time.Duration(stopped.Load()) }
+		src := openWith(t, "", Mic, now, func(string) (device.Stream, error) { return d, nil })
 		d.demand <- struct{}{}
 		if _, err := src.Read(t.Context(), make([]float32, ChunkSamples)); err != nil {
 			t.Fatal(err)

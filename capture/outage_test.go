@@ -38,16 +38,11 @@ func startOutage(t *testing.T, find func(want string) (device.Stream, error)) *o
 	t.Helper()
 	x := &outageTest{done: make(chan struct{})}
 	begun := time.Now()
-	src, err := openMicWith(t.Context(), "", micConfig{
-		kind: Mic,
-		open: func(_ context.Context, want string, _ bool) (device.Stream, error) {
-			x.opened = append(x.opened, want)
-			return find(want)
-		},
-		stall: stallAfter,
-		now:   func() time.Duration { return time.Hour + time.Since(begun) + time.Duration(x.asleep.Load()) },
+	now := func() time.Duration { return time.Hour + time.Since(begun) + time.Duration(x.asleep.Load()) }
+	src := openWith(t, "", Mic, now, func(want string) (device.Stream, error) {
+		x.opened = append(x.opened, want)
+		return find(want)
 	})
-	testkit.NoError(t, err)
 	ctx, end := context.WithCancel(t.Context())
 	x.end, x.ChunkReader = end, NewChunkReader(ctx, newLasting(src), Realtime)
 	go func() {

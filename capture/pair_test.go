@@ -154,10 +154,7 @@ func TestPairSilence(t *testing.T) {
 				if silent {
 					d.tone = nil
 				}
-				m, err := openMicWith(t.Context(), name, micConfig{kind: kind, stall: stallAfter, now: elapsed,
-					open: func(context.Context, string, bool) (device.Stream, error) { return namedDevice{name, d}, nil }})
-				testkit.NoError(t, err)
-				return m
+				return openWith(t, name, kind, elapsed, func(string) (device.Stream, error) { return namedDevice{name, d}, nil })
 			}
 			r := NewChunkReader(t.Context(), newPair(open("desk", Mic, muted), open("output", Speakers, !muted)), Realtime)
 			for c := range r.Chunks() {
@@ -179,15 +176,12 @@ func TestPairReturns(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			begun, desk := time.Now(), speaking(0, 0)
 			open := func(name string, find func(want string) *fakeDevice) *microphone {
-				m, err := openMicWith(t.Context(), name, micConfig{kind: Mic, stall: stallAfter, now: func() time.Duration { return time.Since(begun) },
-					open: func(_ context.Context, want string, _ bool) (device.Stream, error) {
-						if d := find(want); d != nil {
-							return namedDevice{cmp.Or(want, byDefault), d}, nil
-						}
-						return nil, errors.New("no such device")
-					}})
-				testkit.NoError(t, err)
-				return m
+				return openWith(t, name, Mic, func() time.Duration { return time.Since(begun) }, func(want string) (device.Stream, error) {
+					if d := find(want); d != nil {
+						return namedDevice{cmp.Or(want, byDefault), d}, nil
+					}
+					return nil, errors.New("no such device")
+				})
 			}
 			p := newPair(open("headset", func(want string) *fakeDevice {
 				switch at := time.Since(begun); {
@@ -293,12 +287,7 @@ func TestPairSleeps(t *testing.T) {
 			begun := time.Now()
 			elapsed := func() time.Duration { return time.Hour + time.Since(begun) + time.Duration(asleep.Load()) }
 			open := func(name string) *microphone {
-				m, err := openMicWith(t.Context(), name, micConfig{kind: Mic, stall: stallAfter, now: elapsed,
-					open: func(context.Context, string, bool) (device.Stream, error) {
-						return namedDevice{name, speaking(0, 0)}, nil
-					}})
-				testkit.NoError(t, err)
-				return m
+				return openWith(t, name, Mic, elapsed, func(string) (device.Stream, error) { return namedDevice{name, speaking(0, 0)}, nil })
 			}
 			second := open("output")
 			wait(at)
@@ -332,21 +321,18 @@ func TestPairOutages(t *testing.T) {
 		elapsed := func() time.Duration { return time.Since(begun) }
 		// open is a device that fails after failAt, and at each opening in the gaps that follow.
 		open := func(name string, failAt []float64, back []float64) *microphone {
-			m, err := openMicWith(t.Context(), name, micConfig{kind: Mic, stall: stallAfter, now: elapsed,
-				open: func(context.Context, string, bool) (device.Stream, error) {
-					now := elapsed().Seconds()
-					for i := range failAt {
-						switch {
-						case now < failAt[i]:
-							return namedDevice{name, speaking(int(10*(failAt[i]-now))+1, 0)}, nil
-						case now < back[i]:
-							return nil, errors.New("no such device")
-						}
+			return openWith(t, name, Mic, elapsed, func(string) (device.Stream, error) {
+				now := elapsed().Seconds()
+				for i := range failAt {
+					switch {
+					case now < failAt[i]:
+						return namedDevice{name, speaking(int(10*(failAt[i]-now))+1, 0)}, nil
+					case now < back[i]:
+						return nil, errors.New("no such device")
 					}
-					return namedDevice{name, speaking(0, 0)}, nil
-				}})
-			testkit.NoError(t, err)
-			return m
+				}
+				return namedDevice{name, speaking(0, 0)}, nil
+			})
 		}
 		p := newPair(open("desk", []float64{3, 15}, []float64{8, 24}), open("output", []float64{12}, []float64{20}))
 		p.echo = nil
