@@ -57,8 +57,6 @@ type Live struct {
 	mics     *microphones
 
 	connection
-	// ended: the input ended by itself or by its user's key, not by the context of run.
-	ended bool
 
 	words     context.Context // ends when no turn waits for its words any more
 	skipWords context.CancelFunc
@@ -92,12 +90,6 @@ func (l *Live) end() { l.EndInput() }
 // run is the data path: one goroutine reads the source and sends, this one receives.
 func (l *Live) run(ctx context.Context, d Display) error {
 	defer l.mics.close()
-	defer context.AfterFunc(ctx, func() {
-		if l.inputEnded() { // before: this interrupts the wait for the service and for words
-			_ = l.Stream.Close()
-			l.skipWords()
-		}
-	})()
 	sent := make(chan error, 1)
 	go func() { sent <- l.send(ctx) }()
 	receiveErr := recovered.Guard(func() error { return l.receive(d) })
@@ -151,7 +143,7 @@ func (l *Live) sendChunks(interrupt context.Context) error {
 	if failed != nil {
 		return failed
 	}
-	l.setDraining(interrupt)
+	l.drain(interrupt)
 	return l.Stream.EndOfStream(ctx) // each step of it has a deadline
 }
 
@@ -241,16 +233,16 @@ func (l *Live) draining() bool {
 	return l.conn == display.Draining
 }
 
-// inputEnded reports whether the input has ended, and not because of an interrupt: that
-// ends the wait then.
-func (l *Live) inputEnded() bool {
+// drain says that the input has ended. An interrupt from now on ends the wait for the service
+// and for words; of an input that one has ended, both are waited for.
+func (l *Live) drain(interrupt context.Context) {
+	if interrupt.Err() == nil {
+		context.AfterFunc(interrupt, func() {
+			_ = l.Stream.Close()
+			l.skipWords()
+		})
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.conn == display.Draining && l.ended
-}
-
-func (l *Live) setDraining(interrupt context.Context) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.conn, l.ended = display.Draining, interrupt.Err() == nil
+	l.conn = display.Draining
 }

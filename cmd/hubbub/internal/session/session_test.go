@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -244,16 +245,31 @@ func TestInterruptOfTheWait(t *testing.T) {
 // TestWhatAnInterruptEnds: the input that it ends is still decided; after the end of the input
 // it ends the wait for the service.
 func TestWhatAnInterruptEnds(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	var l Live
-	if l.setDraining(ctx); !l.inputEnded() {
-		t.Error("it does not end the wait")
-	}
-	cancel()
-	if l.setDraining(ctx); l.inputEnded() {
-		t.Error("it ends the wait for the turns of the input that it has ended")
+	for _, before := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			stream := &closedStream{}
+			l := NewLive(LiveParts{Stream: stream})
+			if before {
+				cancel()
+			}
+			l.drain(ctx)
+			cancel()
+			synctest.Wait()
+			if stream.closed == before || (l.words.Err() != nil) == before {
+				t.Errorf("before the end of the input %v: the stream was closed %v, words are skipped %v", before, stream.closed, l.words.Err() != nil)
+			}
+		})
 	}
 }
+
+// closedStream says whether it was closed.
+type closedStream struct {
+	Stream
+	closed bool
+}
+
+func (s *closedStream) Close() error { s.closed = true; return nil }
 
 // TestFirstFailureEndsTheSession has a display that cannot be written: the
 // session ends, and what is under way is still recorded.

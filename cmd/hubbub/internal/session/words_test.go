@@ -96,7 +96,7 @@ func testSkippedWords(t *testing.T, ended bool) {
 	d.onRun = func() {
 		testkit.Eventually(t, "a turn", func() bool { return len(s.state().Timeline.Turns()) > 0 })
 		if ended {
-			testkit.Eventually(t, "the end of the input", s.inputEnded)
+			testkit.Eventually(t, "the end of the input", s.draining)
 			cancel()
 		} else {
 			first, second = s.SkipWords(), s.SkipWords()
