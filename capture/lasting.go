@@ -44,8 +44,8 @@ type lasting struct {
 	before  int64         // overflows of devices that were replaced
 
 	// While it is lost, or another one stands in for it, a goroutine tries to reopen it.
-	found  chan deviceSource // receives the device that takes its place, and the device itself after a stand-in
-	cancel context.CancelFunc
+	found  chan deviceSource  // receives the device that takes its place, and the device itself after a stand-in
+	cancel context.CancelFunc // nil = there are no attempts
 	ended  sync.WaitGroup
 	name   atomic.Value // of the device, for the attempts to reopen the other one of a pair
 }
@@ -112,6 +112,7 @@ func (l *lasting) stop() {
 		_ = src.Close()
 	default:
 	}
+	l.cancel = nil
 }
 
 // reopen tries to open the wanted device, or else the one that was lost, or after a time the
@@ -168,8 +169,11 @@ func (l *lasting) open(ctx context.Context, lost deviceSource, keys []string) de
 	return nil
 }
 
-// replace continues with a device that was found or chosen.
+// replace continues with a device that was found, or that was chosen after stop.
 func (l *lasting) replace(src deviceSource) {
+	if l.cancel == nil {
+		l.wanted = src.opened()
+	}
 	l.before += l.device.overflows()
 	l.device, l.lost, l.clock = src, nil, deviceClock{}
 	l.name.Store(src.Info().Name)

@@ -67,7 +67,6 @@ func (r *ChunkReader) accept(x exchange) error {
 	d.stop()
 	old := d.device
 	err := r.replace(x.next)
-	d.wanted = x.next.device
 	x.old <- old
 	return err
 }

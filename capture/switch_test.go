@@ -48,6 +48,18 @@ func TestSwitch(t *testing.T) {
 			t.Errorf("%q is used, the first device was closed %d times", st.Device, desk.closed.Load())
 		}
 		before := x.Stats().Position
+		go func() {
+			for {
+				select {
+				case <-x.Changed():
+					if st := x.Stats(); st.StandsIn != "" {
+						t.Errorf("the chosen %q stands in for %q", st.Device, st.StandsIn)
+					}
+				case <-x.done:
+					return
+				}
+			}
+		}()
 		testkit.NoError(t, x.Switch(t.Context(), "mic:headset"))
 		wait(time.Second)
 		if st := x.Stats(); st.Device != "mic:headset" || len(st.Gaps) != 0 || st.Overflows != 2 || desk.closed.Load() != 1 {
