@@ -33,8 +33,11 @@ func (f *displayFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.page, "page", "", "serve the session as a page for an audience at `ADDRESS`: PORT on this machine, or HOST:PORT")
 }
 
-// complete rejects flags that exclude each other.
-func (f *displayFlags) complete(cmd *cobra.Command) error {
+// complete applies the settings and rejects flags that exclude each other.
+func (f *displayFlags) complete(cmd *cobra.Command) (err error) {
+	if f.settings, err = settings.Apply(cmd); err != nil {
+		return err
+	}
 	if f.page != "" {
 		address, err := page.ParseAddress(f.page)
 		if err != nil {

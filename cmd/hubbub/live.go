@@ -11,7 +11,6 @@ import (
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/session"
-	"hubbub/cmd/hubbub/internal/settings"
 	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/cmd/hubbub/internal/voices"
 	"hubbub/localserver"
@@ -124,8 +123,8 @@ func (f *inputFlag) check() error {
 }
 
 // complete applies the settings and rejects flags that exclude each other.
-func (f *liveFlags) complete(cmd *cobra.Command) (err error) {
-	if f.settings, err = settings.Apply(cmd); err != nil {
+func (f *liveFlags) complete(cmd *cobra.Command) error {
+	if err := f.displayFlags.complete(cmd); err != nil {
 		return err
 	}
 	f.rooms = f.input.second != "" || cmd.Flags().Changed("max-speakers")
@@ -139,7 +138,7 @@ func (f *liveFlags) complete(cmd *cobra.Command) (err error) {
 	if f.wordsOfService() && f.server == "" {
 		return usage.Error("--words service needs a remote service", "Give its address with --server, or your own recogniser with --words.")
 	}
-	return cmp.Or(f.displayFlags.complete(cmd), f.serviceFlags.complete(cmd))
+	return f.serviceFlags.complete(cmd)
 }
 
 // wordsOfService reports whether the remote service is asked for words.

@@ -8,7 +8,6 @@ import (
 
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/session"
-	"hubbub/cmd/hubbub/internal/settings"
 	"hubbub/protocol"
 )
 
@@ -29,10 +28,6 @@ speakers' names, all at once unless --speed is given.`,
   hubbub replay monday --output rttm > monday.rttm`,
 		Args: exactArgs("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			if f.settings, err = settings.Apply(cmd); err != nil {
-				return err
-			}
 			if err := f.complete(cmd); err != nil {
 				return err
 			}

@@ -9,7 +9,6 @@ import (
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/session"
-	"hubbub/cmd/hubbub/internal/settings"
 	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol"
 )
@@ -60,14 +59,14 @@ an error.`,
 }
 
 // complete applies the settings and rejects flags that exclude each other.
-func (f *watchFlags) complete(cmd *cobra.Command) (err error) {
-	if f.settings, err = settings.Apply(cmd); err != nil {
+func (f *watchFlags) complete(cmd *cobra.Command) error {
+	if err := f.displayFlags.complete(cmd); err != nil {
 		return err
 	}
 	if f.server == "" {
 		return usage.Error("hubbub watch needs a service", "Give its address with --server URL or in HUBBUB_SERVER; a built-in server has no other watchers.")
 	}
-	return cmp.Or(f.displayFlags.complete(cmd), f.serviceFlags.complete(cmd))
+	return f.serviceFlags.complete(cmd)
 }
 
 // watch is live without a source: the events of another client's stream go to
