@@ -31,8 +31,8 @@ type checkFlags struct {
 
 func newCheck(a *App) *cobra.Command {
 	f := &checkFlags{
-		seconds: count{10, 1, 60},
-		limit:   durationFlag{value: 10 * time.Second, min: 100 * time.Millisecond, max: time.Minute},
+		seconds: newCount(10, 1, 60),
+		limit:   newDuration(10*time.Second, 100*time.Millisecond, time.Minute),
 	}
 	cmd := &cobra.Command{
 		Use:   "check",

@@ -103,8 +103,8 @@ type engineFlags struct {
 
 func defaultEngineFlags() engineFlags {
 	return engineFlags{
-		latency:     durationFlag{value: engine.DefaultLatency, min: protocol.MinLatency, max: protocol.MaxLatency},
-		maxSpeakers: count{engine.MaxSpeakers, 1, engine.MaxSpeakers},
+		latency:     newDuration(engine.DefaultLatency, protocol.MinLatency, protocol.MaxLatency),
+		maxSpeakers: newCount(engine.MaxSpeakers, 1, engine.MaxSpeakers),
 	}
 }
 

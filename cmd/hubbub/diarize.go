@@ -58,7 +58,7 @@ func newDiarize(a *App) *cobra.Command {
 	for _, f := range diarizeFiles {
 		outputs = append(outputs, f.output)
 	}
-	people := count{min: 1, max: offline.MaxSpeakers}
+	people := newCount(0, 1, offline.MaxSpeakers)
 	f := &diarizeFlags{voicesFlags: defaultVoicesFlags(), output: choice{"", outputs}, speakers: people, minSpeakers: people, maxSpeakers: people}
 	cmd := &cobra.Command{
 		Use:   "diarize FILE...",
@@ -88,7 +88,7 @@ the files that are finished.`,
 	flags.Var(&f.speakers, "speakers", "`NUMBER` of speakers, 1 to 20, if it is known")
 	flags.Var(&f.minSpeakers, "min-speakers", "minimum `NUMBER` of speakers, 1 to 20")
 	flags.Var(&f.maxSpeakers, "max-speakers", "maximum `NUMBER` of speakers, 1 to 20")
-	f.channels.add(cmd, "or several if a number of speakers is given")
+	addChannels(cmd, &f.channels, "or several if a number of speakers is given")
 	flags.BoolVar(&f.exclusive, "exclusive", false, "only the most likely speaker where several talk at once")
 	f.voicesFlags.add(flags)
 	f.wordsFlags.add(flags, "add what is said, from your `RECOGNISER`: "+recogniserHelp)

@@ -24,37 +24,36 @@ import (
 	"hubbub/tui/plain"
 )
 
-// formatList is a flag that takes a comma-separated list of formats.
-type formatList struct{ value []export.Format }
+// formatList are the formats of --format.
+type formatList []export.Format
 
-func (l *formatList) String() string {
+// String is the list with commas between the formats.
+func (l formatList) String() string {
 	var words []string
-	for _, f := range l.value {
+	for _, f := range l {
 		words = append(words, string(f))
 	}
 	return strings.Join(words, ",")
 }
-func (l *formatList) Type() string { return "formats" }
-func (l *formatList) Set(s string) error {
-	var all []export.Format
-	for _, word := range strings.Split(s, ",") {
+
+func parseFormats(text string) (all formatList, err error) {
+	for _, word := range strings.Split(text, ",") {
 		formats := export.Formats()
 		if word != "all" {
 			f, err := export.ParseFormat(word)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			formats = []export.Format{f}
 		}
 		all = append(all, slices.DeleteFunc(formats, func(f export.Format) bool { return slices.Contains(all, f) })...)
 	}
-	l.value = all
-	return nil
+	return all, nil
 }
 
 // exportFlags are the flags of `hubbub export`.
 type exportFlags struct {
-	formats formatList
+	formats parsed[formatList]
 	to      string
 	audio   choice
 	force   bool
@@ -62,7 +61,7 @@ type exportFlags struct {
 }
 
 func newExport(a *App) *cobra.Command {
-	f := &exportFlags{formats: formatList{export.Formats()}, audio: choice{"auto", []string{"auto", "embed", "beside", "none"}}}
+	f := &exportFlags{formats: parsed[formatList]{value: export.Formats(), parse: parseFormats}, audio: choice{"auto", []string{"auto", "embed", "beside", "none"}}}
 	cmd := &cobra.Command{
 		Use:   "export DIR",
 		Short: "Convert a recording to other formats",
@@ -97,7 +96,7 @@ itself does not change.`,
 func (a *App) export(ctx context.Context, dir string, f *exportFlags) error {
 	formats := f.formats.value
 	if f.to == "-" && len(formats) > 1 {
-		return usage.Error("standard output takes one format, not "+f.formats.String(), "Choose one with --format, or a folder with --to.")
+		return usage.Error("standard output takes one format, not "+formats.String(), "Choose one with --format, or a folder with --to.")
 	}
 	rec, err := recording.Read(ctx, dir)
 	if err != nil {

@@ -40,30 +40,42 @@ func (c *choice) add(cmd *cobra.Command, name, short, usage string) {
 	completeChoices(cmd, name, c.allowed)
 }
 
-// durationFlag is a flag that takes a duration within bounds: 1s, 500ms, or a plain
-// number of seconds.
-type durationFlag struct {
-	value    time.Duration
-	min, max time.Duration
-	given    bool // on the command line or in the settings
+// parsed is a flag whose text a function reads.
+type parsed[T any] struct {
+	value T
+	parse func(text string) (T, error)
+	given bool // on the command line or in the settings
 }
 
-func (d *durationFlag) String() string { return d.value.String() }
-func (d *durationFlag) Type() string   { return "duration" }
-func (d *durationFlag) Set(s string) error {
-	v, err := time.ParseDuration(s)
-	if err != nil {
-		seconds, ferr := strconv.ParseFloat(s, 64)
-		if ferr != nil && !errors.Is(ferr, strconv.ErrRange) || math.IsNaN(seconds) {
-			return fmt.Errorf("must be a time such as 1s or 500ms, between %v and %v", d.min, d.max)
+func (p *parsed[T]) String() string { return fmt.Sprint(p.value) }
+func (p *parsed[T]) Type() string   { return "value" }
+func (p *parsed[T]) Set(text string) error {
+	v, err := p.parse(text)
+	if err == nil {
+		p.value, p.given = v, true
+	}
+	return err
+}
+
+// durationFlag is a flag that takes a duration within bounds: 1s, 500ms, or a plain
+// number of seconds.
+type durationFlag = parsed[time.Duration]
+
+func newDuration(value, least, most time.Duration) durationFlag {
+	return durationFlag{value: value, parse: func(text string) (time.Duration, error) {
+		v, err := time.ParseDuration(text)
+		if err != nil {
+			seconds, err := strconv.ParseFloat(text, 64)
+			if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(seconds) {
+				return 0, fmt.Errorf("must be a time such as 1s or 500ms, between %v and %v", least, most)
+			}
+			v = time.Duration(min(max(seconds, -1e9), 1e9) * float64(time.Second)) // within the range of a Duration
 		}
-		v = time.Duration(min(max(seconds, -1e9), 1e9) * float64(time.Second)) // within the range of a Duration
-	}
-	if v < d.min || v > d.max {
-		return fmt.Errorf("must be between %v and %v", d.min, d.max)
-	}
-	d.value, d.given = v, true
-	return nil
+		if v < least || v > most {
+			return 0, fmt.Errorf("must be between %v and %v", least, most)
+		}
+		return v, nil
+	}}
 }
 
 // nonEmpty is a flag that takes a name. An empty one, as of an unset variable of a shell, is an
@@ -81,75 +93,62 @@ func (n *nonEmpty) Set(name string) error {
 }
 
 // count is a flag that takes a whole number within bounds.
-type count struct {
-	value    int
-	min, max int
-}
+type count = parsed[int]
 
-func (c *count) String() string { return strconv.Itoa(c.value) }
-func (c *count) Type() string   { return "int" }
-func (c *count) Set(s string) error {
-	v, err := strconv.Atoi(s)
-	if err != nil || v < c.min || v > c.max {
-		return fmt.Errorf("must be a whole number from %d to %d", c.min, c.max)
-	}
-	c.value = v
-	return nil
+func newCount(value, least, most int) count {
+	return count{value: value, parse: func(text string) (int, error) {
+		v, err := strconv.Atoi(text)
+		if err != nil || v < least || v > most {
+			return 0, fmt.Errorf("must be a whole number from %d to %d", least, most)
+		}
+		return v, nil
+	}}
 }
 
 // rate is a flag that takes a number within bounds.
-type rate struct {
-	value    float64
-	min, max float64
-	given    bool
+type rate = parsed[float64]
+
+func newRate(value, least, most float64) rate {
+	return rate{value: value, parse: func(text string) (float64, error) {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(v >= least && v <= most) {
+			return 0, fmt.Errorf("must be a number from %g to %g", least, most)
+		}
+		return v, nil
+	}}
 }
 
-func (r *rate) String() string { return strconv.FormatFloat(r.value, 'g', -1, 64) }
-func (r *rate) Type() string   { return "number" }
-func (r *rate) Set(s string) error {
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(v >= r.min && v <= r.max) {
-		return fmt.Errorf("must be a number from %g to %g", r.min, r.max)
-	}
-	r.value, r.given = v, true
-	return nil
-}
-
-// size is a flag that takes a number of bytes, at least 1: 1000000, 500MB,
-// 64MiB, 1GiB.
-type size struct{ value int64 }
+// size is a number of bytes, at least 1, as a flag takes it: 1000000, 500MB, 64MiB, 1GiB.
+type size int64
 
 // sizeUnits are the units in the order in which they are tried.
 var sizeUnits = []struct {
 	name  string
-	bytes int64
+	bytes size
 }{{"gib", 1 << 30}, {"mib", 1 << 20}, {"kib", 1 << 10}, {"gb", 1e9}, {"mb", 1e6}, {"kb", 1e3}, {"b", 1}, {"", 1}}
 
-func (s *size) String() string {
+func (s size) String() string {
 	for _, u := range sizeUnits[:3] {
-		if s.value >= u.bytes && s.value%u.bytes == 0 {
-			return fmt.Sprintf("%d%sB", s.value/u.bytes, strings.ToUpper(u.name[:1])+"i")
+		if s >= u.bytes && s%u.bytes == 0 {
+			return fmt.Sprintf("%d%sB", s/u.bytes, strings.ToUpper(u.name[:1])+"i")
 		}
 	}
-	return strconv.FormatInt(s.value, 10)
+	return strconv.FormatInt(int64(s), 10)
 }
 
-func (s *size) Type() string { return "size" }
-
-func (s *size) Set(text string) error {
+func parseSize(text string) (size, error) {
 	for _, u := range sizeUnits {
 		number, ok := strings.CutSuffix(strings.ToLower(text), u.name)
 		if !ok {
 			continue
 		}
 		n, err := strconv.ParseInt(number, 10, 64)
-		if err != nil || n < 1 || n > math.MaxInt64/u.bytes {
+		if err != nil || n < 1 || n > math.MaxInt64/int64(u.bytes) {
 			break
 		}
-		s.value = n * u.bytes
-		return nil
+		return size(n) * u.bytes, nil
 	}
-	return fmt.Errorf("must be a size such as 500MB or 1GiB")
+	return 0, errors.New("must be a size such as 500MB or 1GiB")
 }
 
 // addOutput adds --output for a text, which is the default, or its JSON.
@@ -178,20 +177,13 @@ func completeChoices(cmd *cobra.Command, flag string, words []string) {
 }
 
 // channelsFlag is the value of --channels.
-type channelsFlag struct{ value capture.Channels }
+type channelsFlag = parsed[capture.Channels]
 
-func (c *channelsFlag) String() string { return c.value.String() }
-func (c *channelsFlag) Type() string   { return "channels" }
-
-// add adds the flag; several is when a channel has more than one speaker.
-func (c *channelsFlag) add(cmd *cobra.Command, several string) {
-	cmd.Flags().Var(c, "channels", "`CHANNELS` to use: mix (the mean of all), a number (that channel alone), or each (one speaker per channel, "+several+")")
+// addChannels adds the flag; several is when a channel has more than one speaker.
+func addChannels(cmd *cobra.Command, f *channelsFlag, several string) {
+	f.parse = capture.ParseChannels
+	cmd.Flags().Var(f, "channels", "`CHANNELS` to use: mix (the mean of all), a number (that channel alone), or each (one speaker per channel, "+several+")")
 	completeChoices(cmd, "channels", []string{"mix", "each"})
-}
-
-func (c *channelsFlag) Set(text string) (err error) {
-	c.value, err = capture.ParseChannels(text)
-	return err
 }
 
 // noArgs rejects arguments that are no flags.

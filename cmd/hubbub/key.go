@@ -36,7 +36,7 @@ func newKey(a *App) *cobra.Command {
 func newKeyCreate(a *App) *cobra.Command {
 	var account string
 	plan := choice{apikeys.PlanPro, []string{apikeys.PlanPro, apikeys.PlanNone}}
-	expires := durationFlag{value: 30 * 24 * time.Hour, min: time.Second, max: maxKeyLifetime}
+	expires := newDuration(30*24*time.Hour, time.Second, maxKeyLifetime)
 	cmd := &cobra.Command{
 		Use:   "create --account NAME --data DIR",
 		Short: "Print a new API key",

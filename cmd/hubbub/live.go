@@ -75,7 +75,7 @@ and no audio leaves the machine unless --words names a recogniser elsewhere.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.VarP(&f.input, "input", "i", "audio `SOURCE`: mic, mic:NAME, a recorder such as parec or parec:NAME, speakers (what the machine plays), a WAV, FLAC or MP3 file, - for standard input, or demo for the built-in conversation (default: the microphone; without one, the demo). Twice, as mic and speakers: two devices, whose speakers get labels of their own")
-	f.channels.add(cmd, "or up to N with --max-speakers N")
+	addChannels(cmd, &f.channels, "or up to N with --max-speakers N")
 	f.serviceFlags.add(cmd)
 	f.pace.add(cmd, "pace", "", "`PACE`: realtime, or fast: a file as fast as the built-in engine can process it")
 	flags.Var(&f.reconnect, "reconnect", "longest `TIME` to try to reconnect a lost stream, 0 = never; 15s by default without a full-screen display")
@@ -186,15 +186,15 @@ func (a *App) liveDisplay(f *liveFlags) (session.Display, error) {
 const unattendedReconnect = 15 * time.Second
 
 func defaultReconnect() durationFlag {
-	return durationFlag{value: client.DefaultReconnect, max: 24 * time.Hour}
+	return newDuration(client.DefaultReconnect, 0, 24*time.Hour)
 }
 
-// limit is how long a session on a display tries to reconnect.
-func (s durationFlag) limit(d session.Display) time.Duration {
-	if !d.Attended() && !s.given {
-		return min(unattendedReconnect, s.value)
+// reconnectLimit is how long a session on a display tries to reconnect.
+func reconnectLimit(f durationFlag, d session.Display) time.Duration {
+	if !d.Attended() && !f.given {
+		return min(unattendedReconnect, f.value)
 	}
-	return s.value
+	return f.value
 }
 
 // source is what to open. The demo stands in for a missing microphone only where
@@ -294,7 +294,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	}
 	connected := a.connecting(server)
 	stream, err := openStream(ctx, server, source.Info().Tracks, f.rooms, client.ResilientOptions{
-		Limit: f.reconnect.limit(display), Live: source.Info().Kind.Live(), Unpaced: f.fast(),
+		Limit: reconnectLimit(f.reconnect, display), Live: source.Info().Kind.Live(), Unpaced: f.fast(),
 		Latency: server.latency, Ending: input.Done(), Enrolment: enrolment,
 		Words: f.wordsOfService(),
 	})

@@ -37,7 +37,7 @@ type loadFlags struct {
 func newLoad(a *App) *cobra.Command {
 	f := &loadFlags{
 		engineFlags: defaultEngineFlags(),
-		streams:     count{1, 1, maxLoadStreams},
+		streams:     newCount(1, 1, maxLoadStreams),
 	}
 	cmd := &cobra.Command{
 		Use:   "load",

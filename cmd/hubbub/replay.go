@@ -13,7 +13,7 @@ import (
 
 func newReplay(a *App) *cobra.Command {
 	f := newDisplayFlags("tui", "lines", "json", "events", "rttm")
-	speed := rate{value: 1, min: recording.MinSpeed, max: recording.MaxSpeed}
+	speed := newRate(1, recording.MinSpeed, recording.MaxSpeed)
 	cmd := &cobra.Command{
 		Use:   "replay DIR",
 		Short: "Replay a recording in the same display",

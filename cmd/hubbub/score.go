@@ -17,7 +17,7 @@ import (
 
 func newScore(a *App) *cobra.Command {
 	var uem string
-	collar := rate{max: 10}
+	collar := newRate(0, 0, 10)
 	var skipOverlap bool
 	var output choice
 	cmd := &cobra.Command{

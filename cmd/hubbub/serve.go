@@ -30,9 +30,9 @@ const (
 // conversion.
 type serveFlags struct {
 	options                             localserver.Options
-	tls                                 tlsFlag
+	tls                                 parsed[certificate.Config]
 	maxStreams, maxAccountStreams, jobs count
-	maxMedia, accountStorage            size
+	maxMedia, accountStorage            parsed[size]
 	drain                               durationFlag
 	faults                              []string
 	engine                              engineFlags
@@ -43,10 +43,10 @@ type serveFlags struct {
 func newServe(a *App) *cobra.Command {
 	f := &serveFlags{
 		options:    localserver.Options{Version: version},
-		tls:        tlsFlag{certificate.Config{Mode: certificate.SelfSigned}},
-		maxStreams: count{0, 1, 1 << 20}, maxAccountStreams: count{0, 1, localserver.MaxAccountStreams}, jobs: count{0, 1, 1 << 10},
-		maxMedia: size{localserver.DefaultMaxMedia}, accountStorage: size{localserver.DefaultAccountStorage},
-		drain: durationFlag{max: maxDrain}, engine: defaultEngineFlags(), log: defaultLogFlags(),
+		tls:        parsed[certificate.Config]{value: certificate.Config{Mode: certificate.SelfSigned}, parse: certificate.Parse},
+		maxStreams: newCount(0, 1, 1<<20), maxAccountStreams: newCount(0, 1, localserver.MaxAccountStreams), jobs: newCount(0, 1, 1<<10),
+		maxMedia: parsed[size]{value: localserver.DefaultMaxMedia, parse: parseSize}, accountStorage: parsed[size]{value: localserver.DefaultAccountStorage, parse: parseSize},
+		drain: newDuration(0, 0, maxDrain), engine: defaultEngineFlags(), log: defaultLogFlags(),
 	}
 	o := &f.options
 	cmd := &cobra.Command{
@@ -124,8 +124,8 @@ func (f *serveFlags) serverOptions(logger *slog.Logger) (o localserver.Options, 
 		}
 		o.Faults = append(o.Faults, fault)
 	}
-	o.MaxMedia, o.MaxStreams, o.MaxAccountStreams = f.maxMedia.value, f.maxStreams.value, f.maxAccountStreams.value
-	o.AccountStorage, o.Jobs = f.accountStorage.value, f.jobs.value
+	o.MaxMedia, o.MaxStreams, o.MaxAccountStreams = int64(f.maxMedia.value), f.maxStreams.value, f.maxAccountStreams.value
+	o.AccountStorage, o.Jobs = int64(f.accountStorage.value), f.jobs.value
 	o.TLS = f.tls.value
 	o.Engine = f.engine.config()
 	o.Logger = logger
@@ -134,16 +134,6 @@ func (f *serveFlags) serverOptions(logger *slog.Logger) (o localserver.Options, 
 	}
 	o.Words, err = f.words.recogniser()
 	return o, err
-}
-
-// tlsFlag is the origin of the certificate.
-type tlsFlag struct{ value certificate.Config }
-
-func (f *tlsFlag) String() string { return f.value.String() }
-func (f *tlsFlag) Type() string   { return "mode" }
-func (f *tlsFlag) Set(s string) (err error) {
-	f.value, err = certificate.Parse(s)
-	return err
 }
 
 // logFlags configure the log of a server.

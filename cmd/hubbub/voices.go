@@ -377,7 +377,7 @@ type voicesFlags struct {
 }
 
 func defaultVoicesFlags() voicesFlags {
-	return voicesFlags{threshold: count{100 * voiceprint.DefaultThreshold, 1, 99}}
+	return voicesFlags{threshold: newCount(100*voiceprint.DefaultThreshold, 1, 99)}
 }
 
 func (f *voicesFlags) add(flags *pflag.FlagSet) {

@@ -84,7 +84,7 @@ func (a *App) watch(ctx context.Context, id string, f *watchFlags) (err error) {
 	}
 	defer server.close()
 	connected := a.connecting(server)
-	stream, err := server.Watch(ctx, id, f.reconnect.limit(display), f.words)
+	stream, err := server.Watch(ctx, id, reconnectLimit(f.reconnect, display), f.words)
 	connected()
 	if err != nil {
 		return err
