@@ -309,8 +309,8 @@ func (d *diarizer) write(i int, path string, c recording.Content) error {
 		if err := atomicfile.WriteFile(path, b.Bytes(), 0o666); err != nil {
 			return err
 		}
-		d.progress.Clear()
-		_, err := fmt.Fprintln(d.Stdout, path)
+		var err error
+		d.progress.Above(func() { _, err = fmt.Fprintln(d.Stdout, path) })
 		return err
 	}
 	d.results[i] = append([]byte{}, b.Bytes()...) // not nil
@@ -320,8 +320,8 @@ func (d *diarizer) write(i int, path string, c recording.Content) error {
 // flush writes the results that wait for no other file to standard output.
 func (d *diarizer) flush() error {
 	for d.flags.out == "" && d.written < len(d.results) && d.results[d.written] != nil {
-		d.progress.Clear()
-		if _, err := d.Stdout.Write(d.results[d.written]); err != nil {
+		var err error
+		if d.progress.Above(func() { _, err = d.Stdout.Write(d.results[d.written]) }); err != nil {
 			return err
 		}
 		d.written++
@@ -351,7 +351,7 @@ func (d *diarizer) render(w io.Writer, c recording.Content, dir string) error {
 }
 
 // summary prints the summary of a file where a user sees it.
-func (d *diarizer) summary(file string, c recording.Content) error {
+func (d *diarizer) summary(file string, c recording.Content) (err error) {
 	if !session.IsTerminal(d.Stderr) {
 		return nil
 	}
@@ -367,11 +367,13 @@ func (d *diarizer) summary(file string, c recording.Content) error {
 		l.Turns = append(l.Turns, t)
 		l.Talk += t.End - t.Start
 	}
-	return tui.Summary(d.Stderr, display.State{Timeline: lanes, Position: c.Info.Length}, tui.Options{})
+	d.progress.Above(func() {
+		err = tui.Summary(d.Stderr, display.State{Timeline: lanes, Position: c.Info.Length}, tui.Options{})
+	})
+	return err
 }
 
 // line prints a line on standard error, above the progress.
 func (d *diarizer) line(format string, args ...any) {
-	d.progress.Clear()
-	fmt.Fprintln(d.Stderr, display.TerminalSafe(fmt.Sprintf(format, args...)))
+	d.progress.Above(func() { fmt.Fprintln(d.Stderr, display.TerminalSafe(fmt.Sprintf(format, args...))) })
 }

@@ -20,8 +20,10 @@ const comparison = 0.2
 // Progress shows on a terminal how much of several files is processed, and the
 // remaining time. It shows nothing elsewhere.
 type Progress struct {
-	mu         sync.Mutex
-	w          io.Writer // nil: not a terminal
+	screen sync.Mutex // held while something is written
+	w      io.Writer  // nil: not a terminal
+
+	mu         sync.Mutex // guards what follows
 	files      int
 	begun      int           // files whose length is known or unknown
 	unknown    bool          // a length is not known
@@ -45,7 +47,7 @@ func (p *Progress) Show(w io.Writer, files int) (stop func()) {
 	return func() {
 		cancel()
 		ended.Wait()
-		p.Clear()
+		p.Above(func() {})
 	}
 }
 
@@ -72,16 +74,19 @@ func (p *Progress) add(sum *time.Duration, d time.Duration) {
 	*sum += d
 }
 
-// Clear deletes the line.
-func (p *Progress) Clear() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// Above deletes the line and calls print, which writes whole lines.
+func (p *Progress) Above(print func()) {
+	p.screen.Lock()
+	defer p.screen.Unlock()
 	if p.w != nil {
 		fmt.Fprint(p.w, "\r\x1b[K")
 	}
+	print()
 }
 
 func (p *Progress) draw() {
+	p.screen.Lock()
+	defer p.screen.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fmt.Fprint(p.w, "\r\x1b[K"+p.text(time.Since(p.started)))
