@@ -363,7 +363,7 @@ func (a *App) warnAlike(store voices.Store, list ...voices.Voice) error {
 			return err
 		}
 		if !said[text] {
-			a.notice("%s\nKeep one, and remove the others with `hubbub voices remove`.", text)
+			a.notice("%s\nIf they are, keep one and remove the others with `hubbub voices remove`.", text)
 		}
 		said[text] = true
 	}
