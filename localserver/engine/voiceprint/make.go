@@ -142,13 +142,18 @@ func (m *Maker) Voiceprint() (Voiceprint, error) {
 	case first.Duration == 0 && found < MinSpeech/4.:
 		return Voiceprint{}, ErrNoSpeech
 	case usable < MinSpeech:
-		return Voiceprint{}, fmt.Errorf("%w: %.1f s can be used, %d s are needed", ErrTooShort, usable, MinSpeech)
+		return Voiceprint{}, tooShort(usable)
 	}
 	v := m.embed()
 	if clustering.CohortSimilarity(&v.embeddings[recorded]) < voiceLike {
 		return Voiceprint{}, ErrNoSpeech
 	}
 	return v, nil
+}
+
+// tooShort is ErrTooShort with the seconds of speech, rounded down: 2.0 s would not be too short.
+func tooShort(usable float64) error {
+	return fmt.Errorf("%w: %.1f s can be used, %d s are needed", ErrTooShort, math.Floor(10*usable)/10, MinSpeech)
 }
 
 // embed makes the voiceprint of audio that is known to be of one person.

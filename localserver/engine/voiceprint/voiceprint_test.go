@@ -78,6 +78,13 @@ func TestUnfitAudioIsRefused(t *testing.T) {
 	}
 }
 
+// TestTooShort: what is too short is said to be shorter than what is needed.
+func TestTooShort(t *testing.T) {
+	if err := tooShort(1.98); !errors.Is(err, ErrTooShort) || !strings.Contains(err.Error(), ": 1.9 s can be used, 2 s are needed") {
+		t.Error(err)
+	}
+}
+
 // music is ten seconds of tones that decay, with harmonics.
 func music() []float32 {
 	r := rand.New(rand.NewPCG(2, 1))
