@@ -268,7 +268,7 @@ func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
 	if d.flags.exclusive {
 		c.Turns = result.Exclusive
 	}
-	if strings.EqualFold(filepath.Ext(file), ".wav") {
+	if export.AudioType(file) != "" {
 		c.Audio = file
 	}
 	notices := append([]string{result.Info.Notice}, result.Notices...)

@@ -48,9 +48,12 @@ const (
 // Colours is the number of colours of speakers in Theme; further speakers repeat them.
 const Colours = 8
 
-// audioHere is the place of the audio in the page. Text of the document is escaped
-// and has no quotation mark, so that it cannot contain this.
-const audioHere = `src="data:audio/wav;base64,"`
+// audioTypes are the media types of the audio that browsers play, by the ending of a file.
+var audioTypes = map[string]string{".wav": "audio/wav", ".mp3": "audio/mpeg", ".flac": "audio/flac", ".ogg": "audio/ogg",
+	".opus": "audio/ogg", ".m4a": "audio/mp4", ".mp4": "audio/mp4", ".webm": "audio/webm"}
+
+// AudioType is the media type of a file that browsers play, by its ending; "" = of another one.
+func AudioType(path string) string { return audioTypes[strings.ToLower(filepath.Ext(path))] }
 
 // page is the data of the template.
 type page struct {
@@ -88,7 +91,7 @@ func writeHTML(w *bufio.Writer, d *Document) error {
 	embed := d.Audio != nil && d.Audio.Path != ""
 	switch {
 	case embed:
-		p.Audio, media = "data:audio/wav;base64,", "data:"
+		p.Audio, media = template.URL("data:"+AudioType(d.Audio.Path)+";base64,"), "data:"
 	case d.Audio != nil:
 		// A page opened from a folder has no origin: 'self' does not include file:.
 		p.Audio, media = template.URL(escapePath(d.Audio.URL)), "'self' file:"
@@ -103,12 +106,14 @@ func writeHTML(w *bufio.Writer, d *Document) error {
 		w.Write(b.Bytes())
 		return nil
 	}
-	before, after, found := bytes.Cut(b.Bytes(), []byte(audioHere))
+	// Text of the document is escaped and has no quotation mark, so that it cannot contain this.
+	here := `src="` + string(p.Audio)
+	before, after, found := bytes.Cut(b.Bytes(), []byte(here+`"`))
 	if !found {
 		return fmt.Errorf("the page has no place for its audio")
 	}
 	w.Write(before)
-	w.WriteString(strings.TrimSuffix(audioHere, `"`))
+	w.WriteString(here)
 	if err := embedFile(w, d.Audio.Path); err != nil {
 		return err
 	}

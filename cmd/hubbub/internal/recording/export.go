@@ -24,7 +24,7 @@ type Content struct {
 	Info        export.Info // without Audio
 	Turns       []protocol.Turn
 	Annotations protocol.Annotations
-	Audio       string // path of the WAV file; "" = there is none
+	Audio       string // path of a file that browsers play; "" = there is none
 }
 
 // Content is the whole recording with the given names and bookmarks.
