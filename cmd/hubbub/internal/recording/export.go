@@ -14,9 +14,12 @@ import (
 	"hubbub/protocol/hint"
 )
 
-// embedLimit is the longest audio that an exported page contains by default, in
-// seconds. 15 minutes make a page of 38 MB.
-const embedLimit = 15 * 60
+// embedLimit and embedBytes are the longest audio, in seconds, and the largest file that an
+// exported page contains by default. 15 minutes of a recording make a page of 38 MB.
+const (
+	embedLimit = 15 * 60
+	embedBytes = 64 << 20
+)
 
 // Content is what an export contains: that of a recording, or of a session that
 // is running.
@@ -37,12 +40,12 @@ func (r *Recording) Content(annotations protocol.Annotations) Content {
 
 // Document is the content, ready to be written into the folder dir. audio is
 // where the page finds its audio: "embed", "beside" (a link), "none", or "auto":
-// embedded up to 15 minutes.
+// embedded up to 15 minutes and 64 MiB.
 func (c Content) Document(dir, audio string) *export.Document {
 	info := c.Info
 	if audio == "auto" {
 		audio = "embed"
-		if info.Length > embedLimit {
+		if st, err := os.Stat(c.Audio); info.Length > embedLimit || err == nil && st.Size() > embedBytes {
 			audio = "beside"
 		}
 	}

@@ -210,6 +210,14 @@ func TestAudioOfAPage(t *testing.T) {
 			t.Errorf("%v s, %s: %+v", w.length, w.audio, got)
 		}
 	}
+	video := filepath.Join(t.TempDir(), "talk.mp4")
+	if err := errors.Join(os.WriteFile(video, nil, 0o600), os.Truncate(video, embedBytes+1)); err != nil {
+		t.Fatal(err)
+	}
+	c.Audio, c.Info.Length = video, 60
+	if a := c.Document(filepath.Dir(video), "auto").Audio; a == nil || *a != (export.Audio{URL: "talk.mp4"}) {
+		t.Errorf("a large file: %+v", a)
+	}
 }
 
 // TestMissingChunks writes silence in place of chunks that were not captured, so
