@@ -210,7 +210,7 @@ func (m *model) elapsedAt(now time.Time) time.Duration {
 	switch {
 	case m.state.Started.IsZero():
 		return 0
-	case m.state.Finished && m.state.Playback == nil: // a replay may seek to its end
+	case m.state.Finished:
 		return m.elapsed
 	}
 	return max(now.Sub(m.state.Started), 0).Truncate(time.Second)
