@@ -55,6 +55,8 @@ type Event struct {
 	// Lag is the time from the sending of the audio of a received start or end to its
 	// arrival; negative when no audio was sent.
 	Lag time.Duration
+	// Fault says what is wrong with a received start or end, other than that it could not be parsed; "" = nothing.
+	Fault string
 }
 
 // IsTurn reports whether the event is the start or the end of a turn, and could be

@@ -106,12 +106,13 @@ type Stream struct {
 	progress    time.Time     // when the service last acknowledged audio; zero before
 	realStart   time.Time     // when chunk 0 would have been sent; zero before the first
 	lastMessage time.Time
-	decided     float64       // newest time of an event, on the service's clock
-	stalled     time.Duration // time spent waiting for the receiver of Events since endSent or failedAt
-	writeErr    error         // the first failed write
-	failedAt    time.Time     // when it failed
-	abortInfo   *CloseInfo    // set by the first abort
-	info        CloseInfo     // set before over is closed
+	decided     float64            // newest time of an event, on the service's clock
+	open        map[string]float64 // starts of the turns without an end, by label; of a stream that is sent
+	stalled     time.Duration      // time spent waiting for the receiver of Events since endSent or failedAt
+	writeErr    error              // the first failed write
+	failedAt    time.Time          // when it failed
+	abortInfo   *CloseInfo         // set by the first abort
+	info        CloseInfo          // set before over is closed
 }
 
 // sendingState is how far the sending of a stream is.
@@ -133,6 +134,7 @@ func newStream(conn *websocket.Conn, config config) *Stream {
 		over:         make(chan struct{}),
 		pingNow:      make(chan struct{}, 1),
 		frame:        make([]byte, 0, protocol.ChunkBytes),
+		open:         map[string]float64{},
 	}
 	conn.SetReadLimit(config.maxMessage)
 	conn.SetPongHandler(s.pong)

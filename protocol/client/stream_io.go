@@ -78,10 +78,37 @@ func (s *Stream) event(kind int, payload []byte) protocol.Event {
 		s.mu.Lock()
 		s.decided = max(s.decided, min(e.Timestamp, protocol.MaxTimestamp))
 		e.Lag = s.times.lag(e.Timestamp, e.Received.Sub(s.opened))
+		e.Fault = s.fault(e)
 		s.mu.Unlock()
 	}
 	s.tracer.event(e, len(payload), s.onCaptureClock(e).Timestamp)
 	return e
+}
+
+// fault is what is wrong with a start or an end. A watcher cannot tell: it may have begun in the middle, and knows no
+// audio. The chunk that is being sent is not counted yet.
+func (s *Stream) fault(e protocol.Event) string {
+	label := protocol.Label(e.Speaker)
+	since, open := s.open[label]
+	switch start := e.Type == protocol.TypeSpeakerStart; {
+	case s.receiveOnly:
+	case s.sent > 0 && e.Timestamp > float64(s.sent+1)*protocol.ChunkDuration.Seconds():
+		return "after all audio"
+	case start && open:
+		return "already open"
+	case start:
+		if len(s.open) < protocol.MaxLabels {
+			s.open[label] = e.Timestamp
+		}
+	case !open:
+		return "no open turn"
+	default:
+		delete(s.open, label)
+		if e.Timestamp <= since {
+			return "not after its start"
+		}
+	}
+	return ""
 }
 
 // deliver waits until the event is received or the stream is closed. It returns

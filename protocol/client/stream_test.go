@@ -420,3 +420,32 @@ func TestPanicEndsOnlyTheStream(t *testing.T) {
 		t.Errorf("%v has no stack of the panic", info.Err)
 	}
 }
+
+// TestWrongEvents: each event that contradicts the stream says so, except where only a part of it is known.
+func TestWrongEvents(t *testing.T) {
+	for _, receiveOnly := range []bool{false, true} {
+		s := &Stream{sent: 50, open: map[string]float64{}, receiveOnly: receiveOnly}
+		for _, c := range []struct {
+			kind    string
+			at      float64
+			speaker string
+			want    string
+		}{
+			{protocol.TypeSpeakerEnd, 1, "A", "no open turn"},
+			{protocol.TypeSpeakerStart, 1, "A", ""},
+			{protocol.TypeSpeakerStart, 1.5, "B", ""},
+			{protocol.TypeSpeakerStart, 2, "A", "already open"},
+			{protocol.TypeSpeakerEnd, 3, "A", ""},
+			{protocol.TypeSpeakerEnd, 1.5, "B", "not after its start"},
+			{protocol.TypeSpeakerStart, 5.1, "A", ""},
+			{protocol.TypeSpeakerEnd, 5.2, "A", "after all audio"},
+		} {
+			if receiveOnly {
+				c.want = ""
+			}
+			if got := s.fault(protocol.NewSpeakerEvent(c.kind, c.at, c.speaker)); got != c.want {
+				t.Errorf("%s of %s at %g s: %q, want %q", c.kind, c.speaker, c.at, got, c.want)
+			}
+		}
+	}
+}

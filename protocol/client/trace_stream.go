@@ -128,6 +128,9 @@ func (t *streamTracer) event(e protocol.Event, size int, session float64) {
 			r.Text += fmt.Sprintf(" (session %.3f s)", session)
 		}
 		r.Lag = e.Lag
+		if r.Fault = e.Fault != ""; r.Fault {
+			r.Text += ": " + e.Fault
+		}
 	case e.Type == protocol.TypeStreamState:
 		if s, ok := protocol.ParseStreamState(e); ok {
 			r.Text = fmt.Sprintf("%s at %.3f s", protocol.Clean(s.Status, 20), s.Timestamp)

@@ -24,7 +24,7 @@ var Figures = []struct{ Name, Text string }{
 	{"queue", "chunks of 100 ms that wait to be sent"},
 	{"retransmitted", "TCP segments sent more than once"},
 	{"ping, no pong for", "round trip of a ping; age of the oldest without a pong"},
-	{"fault", "error messages, refusals and lost streams so far"},
+	{"fault", "errors, wrong events, refusals and lost streams so far"},
 	{"unacknowledged", "bytes without a TCP acknowledgement; not sent: still here"},
 	{"RTT", "round-trip time, as TCP measures it"},
 	{"lost, unread", "segments that TCP counts as lost; bytes not read yet"},

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"hubbub/protocol"
@@ -15,6 +16,8 @@ func faultText(e protocol.Event) string {
 		return "a message of the service cannot be read: " + e.Err
 	case e.Type == protocol.TypeError:
 		return "the service reports: " + e.Message
+	case e.Fault != "":
+		return fmt.Sprintf("wrong event: %s of %s at %.3f s: %s", strings.TrimPrefix(e.Type, "diarization_speaker_"), protocol.Label(e.Speaker), e.Timestamp, e.Fault)
 	}
 	return ""
 }

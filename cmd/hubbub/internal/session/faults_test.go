@@ -27,7 +27,8 @@ func TestFaultyMessagesAreReported(t *testing.T) {
 		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.1, "SPEAKER_01"))
 		protocoltest.OneTurn(conn)
 	}}
-	reports := []string{"a message of the service cannot be read: binary message of 3 bytes, which services do not send\n", "the service reports: Invalid chunk size\n"}
+	reports := []string{"a message of the service cannot be read: binary message of 3 bytes, which services do not send\n", "the service reports: Invalid chunk size\n",
+		"wrong event: end of SPEAKER_00 at 0.100 s: no open turn\n"}
 	counts := []string{"errors that the service reported: 4\n", "messages of the service that could not be read: 3\n", "events that contradict others or have an impossible time: 1\n", "turns whose end did not arrive: 1\n"}
 	for output, want := range map[string][]string{"lines": slices.Concat(reports, counts), "events": counts, "": slices.Concat(reports, counts)} {
 		var out, errs testkit.Buffer
