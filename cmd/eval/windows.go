@@ -12,6 +12,7 @@ import (
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/evaluation"
+	"hubbub/localserver/engine/features"
 	"hubbub/localserver/engine/inference"
 	"hubbub/localserver/engine/offline"
 	"hubbub/localserver/engine/voiceprint"
@@ -39,6 +40,10 @@ func (r *replay) Push([]float32, bool) *clustering.Window {
 	r.next++
 	return w
 }
+
+// Stored windows know nothing of the channel: an engine on them has no snapshots.
+func (*replay) Channel() features.Channel { return features.Channel{} }
+func (*replay) Resume(features.Channel)   {}
 
 // runEngineOn runs an engine over the stored windows of a recording, with the people
 // whom it can recognise. emitted is when each event was emitted.

@@ -240,6 +240,10 @@ type WindowSource interface {
 	// Push takes the next samples and returns the window that they complete,
 	// nil when none is due; last says that no samples follow.
 	Push(samples []float32, last bool) *clustering.Window
+	// Channel is what has been learnt of the channel, with which a source for a later
+	// stream resumes before its first Push.
+	Channel() features.Channel
+	Resume(c features.Channel)
 }
 
 func (p *pipeline) push(samples []float32) {

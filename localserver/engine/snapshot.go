@@ -71,25 +71,11 @@ func (e *Engine) RestoreSnapshot(snapshot []byte) error {
 	return nil
 }
 
-// adaptive is a WindowSource that adapts to the channel. An inference.Stream does,
-// stored windows do not.
-type adaptive interface {
-	Channel() features.Channel
-	Resume(features.Channel)
-}
-
 func (p *pipeline) appendSnapshot(out []byte) []byte {
-	if w, ok := p.windows.(adaptive); ok {
-		out = w.Channel().Append(out)
-	}
-	return p.clusterer.AppendSnapshot(out)
+	return p.clusterer.AppendSnapshot(p.windows.Channel().Append(out))
 }
 
 func (p *pipeline) restoreSnapshot(snapshot []byte, matches [MaxSpeakers]string) error {
-	w, ok := p.windows.(adaptive)
-	if !ok {
-		return p.clusterer.Restore(snapshot)
-	}
 	channel, speakers, err := features.ParseChannel(snapshot)
 	if err != nil {
 		return err
@@ -97,7 +83,7 @@ func (p *pipeline) restoreSnapshot(snapshot []byte, matches [MaxSpeakers]string)
 	if err := p.clusterer.Restore(speakers); err != nil {
 		return err
 	}
-	w.Resume(channel)
+	p.windows.Resume(channel)
 	p.matcher.restore(matches)
 	return nil
 }
