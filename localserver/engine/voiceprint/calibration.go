@@ -4,7 +4,7 @@ package voiceprint
 // and the cohort are for. A test compares it with that of the weights.
 const calibratedFor = "5.0"
 
-// calibration is what the commands in docs/voices.md print.
+// calibration is what `make calibrate` prints.
 var calibration = Calibration{-0.264, 6.219, -2.235, 6.096, 7.553, 36.023}
 
 // DefaultCalibration is the calibration for the embedded weights.

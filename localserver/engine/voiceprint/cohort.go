@@ -18,7 +18,7 @@ import (
 // deviations, which did not help.
 
 // cohortBytes are the embeddings, one after the other, a byte for each component.
-// `go run ./cmd/eval --cohort FILE` writes them; they belong to the weights.
+// `make calibrate` writes them; they belong to the weights.
 //
 //go:embed cohort.bin
 var cohortBytes []byte

@@ -8,8 +8,7 @@ import (
 
 // Calibration turns the score of a speaker and a voiceprint into log odds: the
 // weights of Features in a logistic regression with a class for each person and
-// one for strangers. `go run ./cmd/eval --calibrate` learns it; it belongs to the
-// weights.
+// one for strangers. `make calibrate` learns it; it belongs to the weights.
 type Calibration [6]float64
 
 // minDuration bounds the common duration from below, in seconds.

@@ -17,7 +17,7 @@ import (
 // without it: they share the line.
 
 // projectionBytes are the rows of the matrix, float32, little-endian, as
-// training/projection.py writes them; they belong to the weights.
+// training/projection.py writes them for `make calibrate`; they belong to the weights.
 //
 //go:embed projection.bin
 var projectionBytes []byte
