@@ -32,7 +32,6 @@ type Media interface {
 // Store is what a Runner needs of the store.
 type Store interface {
 	Job(ctx context.Context, account, id string, now time.Time) (store.Job, uint64, error)
-	RestoreJob(ctx context.Context, j store.Job) (revision uint64, err error)
 	UpdateJob(ctx context.Context, j store.Job, revision uint64) (uint64, error)
 	Next(ctx context.Context, q store.Queue) (*store.Delivery, error)
 	More(q store.Queue, most int) ([]*store.Delivery, error)

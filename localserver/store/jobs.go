@@ -200,21 +200,20 @@ func (s *Store) CreateJob(ctx context.Context, j Job) (err error) {
 	if j.Entry, err = s.enqueue(ctx, RunQueue, j, raw); err != nil {
 		return err
 	}
-	if raw, err = jobRecord(j); err != nil {
-		return err
-	}
-	_, err = s.jobs.write(ctx, jobKey(j.Account, j.ID), raw, 0)
-	if errors.Is(err, ErrConflict) { // who took the job has written it
+	if _, err = s.writeJob(ctx, j, 0); errors.Is(err, ErrConflict) { // who took the job has written it
 		err = nil
 	}
 	return err
 }
 
-// jobRecord is the record of a job.
-func jobRecord(j Job) ([]byte, error) {
+// writeJob writes a record over the given revision, and returns the new one.
+func (s *Store) writeJob(ctx context.Context, j Job, revision uint64) (uint64, error) {
 	j.Request = nil
 	raw, err := json.Marshal(j)
-	return raw, wrap("job "+j.ID, err)
+	if err != nil {
+		return 0, wrap("job "+j.ID, err)
+	}
+	return s.jobs.write(ctx, jobKey(j.Account, j.ID), raw, revision)
 }
 
 // Job returns the record of an account's job and its revision, or ErrNotFound.
@@ -226,23 +225,10 @@ func (s *Store) Job(ctx context.Context, account, id string, now time.Time) (j J
 	return j, revision, s.report("get job", err)
 }
 
-// RestoreJob writes the record of a job that was queued and has none, and returns its
-// revision. ErrConflict says that it has one.
-func (s *Store) RestoreJob(ctx context.Context, j Job) (revision uint64, err error) {
-	raw, err := jobRecord(j)
-	if err == nil {
-		revision, err = s.jobs.write(ctx, jobKey(j.Account, j.ID), raw, 0)
-	}
-	return revision, s.report("restore job", err)
-}
-
-// UpdateJob replaces a record that has the given revision and returns the new one.
-// ErrConflict says that another writer came first.
+// UpdateJob writes a record over the given revision, 0 if there must be none, and returns
+// the new one. ErrConflict says that another writer came first.
 func (s *Store) UpdateJob(ctx context.Context, j Job, revision uint64) (uint64, error) {
-	raw, err := jobRecord(j)
-	if err == nil {
-		revision, err = s.jobs.write(ctx, jobKey(j.Account, j.ID), raw, revision)
-	}
+	revision, err := s.writeJob(ctx, j, revision)
 	return revision, s.report("update job", err)
 }
 

@@ -60,7 +60,7 @@ func TestJobRecords(t *testing.T) {
 		if err != nil || len(list) != 2 || list[0].ID != "j2" {
 			t.Errorf("%+v %v", list, err)
 		}
-		if _, err := s.RestoreJob(ctx, j); !errors.Is(err, ErrConflict) {
+		if _, err := s.UpdateJob(ctx, j, 0); !errors.Is(err, ErrConflict) {
 			t.Errorf("a record was written again: %v", err)
 		}
 	})
@@ -112,7 +112,7 @@ func TestJobQueueAfterCrash(t *testing.T) {
 		t.Errorf("%+v", d.Job)
 	}
 	d := next(t, s)
-	if _, err := s.RestoreJob(ctx, d.Job); d.Job.ID != "j2" || err != nil {
+	if _, err := s.UpdateJob(ctx, d.Job, 0); d.Job.ID != "j2" || err != nil {
 		t.Errorf("%+v %v", d.Job, err)
 	}
 }
