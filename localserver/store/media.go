@@ -155,10 +155,10 @@ func (s *Store) readable(ctx context.Context, account, name string, now time.Tim
 }
 
 // MediaUsed reports whether a write that was bound to a permit is committed.
-func (s *Store) MediaUsed(ctx context.Context, permit string) (bool, error) {
-	entry, err := s.media.names.Get(ctx, permitPrefix+permit)
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return false, nil
+func (s *Store) MediaUsed(ctx context.Context, id string) (bool, error) {
+	p, _, err := load[permit](ctx, s.media.names, permitPrefix+id)
+	if errors.Is(err, ErrNotFound) {
+		err = nil
 	}
-	return err == nil && string(entry.Value()) == permitUsed, s.report("look up permit", err)
+	return p.Used, s.report("look up permit", err)
 }

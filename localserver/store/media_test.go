@@ -322,6 +322,26 @@ func TestPermitIsUsedOnce(t *testing.T) {
 	})
 }
 
+// A claim that was neither used nor given back, because its server has died, is taken over.
+func TestAbandonedClaimOfAPermit(t *testing.T) {
+	s := open(t, "")
+	ctx := context.Background()
+	if err := s.media.names.Put(ctx, permitPrefix+"permit", []byte(`{"blob":"of another","at":"2026-01-01T00:00:00Z"}`)); err != nil {
+		t.Fatal(err)
+	}
+	w, err := s.CreateMedia(ctx, "a", "x", at(noon))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Bind("permit")
+	if _, err := w.Commit(nil); err != nil {
+		t.Error(err)
+	}
+	if used, err := s.MediaUsed(ctx, "permit"); !used || err != nil {
+		t.Errorf("used %v, %v", used, err)
+	}
+}
+
 // Objects are kept for at least 24 hours and removed within 48.
 func TestMediaRetention(t *testing.T) {
 	s := open(t, "")

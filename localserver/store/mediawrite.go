@@ -10,14 +10,11 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
 	// mediaTimeout bounds one step of a write.
 	mediaTimeout = 10 * time.Second
-	// claimPause is the time between two reads of a permit that is claimed.
-	claimPause = 20 * time.Millisecond
 )
 
 // MediaWriter writes one object. It is used by one goroutine only, which ends
@@ -166,12 +163,13 @@ var ErrUsed = errors.New("the permit is used up")
 // return ErrUsed.
 func (w *MediaWriter) Bind(permit string) { w.permit = permit }
 
-// The value of a permit: it is claimed before the record is replaced, and used
+// permit is the state of a permit: it is claimed before the record is replaced, and used
 // up afterwards.
-const (
-	permitClaimed = "claimed"
-	permitUsed    = "used"
-)
+type permit struct {
+	Blob string    `json:"blob"` // of the writer that has claimed it
+	At   time.Time `json:"at"`
+	Used bool      `json:"used,omitempty"`
+}
 
 // claim claims the permit. A writer that finds it claimed waits until it is
 // used up; a claim that is older than a commit can take has failed, and is
@@ -180,29 +178,16 @@ func (w *MediaWriter) claim(ctx context.Context) error {
 	if w.permit == "" {
 		return nil
 	}
-	key, names := permitPrefix+w.permit, w.store.media.names
-	for revision := uint64(0); ; {
-		_, err := names.Update(ctx, key, []byte(permitClaimed), revision)
-		if !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
-			return err
-		}
-		entry, err := names.Get(ctx, key)
+	return change(ctx, w.store.media.names, permitPrefix+w.permit, func(_ context.Context, p *permit, claimed bool) (bool, error) {
 		switch {
-		case errors.Is(err, jetstream.ErrKeyNotFound): // given back
-			revision = 0
-		case err != nil:
-			return err
-		case string(entry.Value()) == permitUsed:
-			return ErrUsed
-		case time.Since(entry.Created()) > 2*mediaTimeout:
-			revision = entry.Revision()
+		case p.Used:
+			return false, ErrUsed
+		case claimed && p.Blob != w.blob && time.Since(p.At) <= 2*mediaTimeout:
+			return false, errRetry
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(claimPause):
-		}
-	}
+		p.Blob, p.At = w.blob, time.Now()
+		return true, nil
+	})
 }
 
 // finishPermit uses the permit up, or gives it back after a commit that failed.
@@ -212,7 +197,10 @@ func (w *MediaWriter) finishPermit(ctx context.Context, committed bool) {
 	}
 	var err error
 	if committed {
-		err = w.store.media.names.Put(ctx, permitPrefix+w.permit, []byte(permitUsed))
+		err = change(ctx, w.store.media.names, permitPrefix+w.permit, func(_ context.Context, p *permit, _ bool) (bool, error) {
+			p.Used = true
+			return true, nil
+		})
 	} else {
 		err = w.store.media.names.remove(ctx, permitPrefix+w.permit, 0)
 	}
