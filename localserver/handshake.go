@@ -91,7 +91,7 @@ var errNotResumed = errors.New("the earlier stream could not be resumed")
 // begin uses up the token of a stream and makes it a running one of this node. It
 // returns the diarizer and the labels of the earlier stream that it resumes, else nil.
 func (s *Server) begin(ctx context.Context, rec store.Stream, token string, now time.Time) (d stream.Diarizer, labels *stream.Labels, err error) {
-	if err = s.acquireStream(ctx, rec.Account, rec.ID, now); err != nil {
+	if err = s.store.AcquireStream(ctx, rec.Account, rec.ID, now, s.options.MaxAccountStreams); err != nil {
 		return nil, nil, err
 	}
 	if rec.Resume == "" {

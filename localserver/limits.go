@@ -84,35 +84,12 @@ func (s *Server) admitStream(account string) error {
 // stream that is not released no longer counts once it is over.
 const releaseTimeout = 2 * time.Second
 
-// acquireStream counts a stream against the quota of its account over all nodes
-// that share the store; store.ErrQuota says that the quota is used up. It counts a
-// stream once, however many requests try to open it, and only the node that
-// runs it releases it.
-func (s *Server) acquireStream(ctx context.Context, account, id string, now time.Time) error {
-	if !s.store.Shared() {
-		return nil
-	}
-	return s.store.AcquireStream(ctx, account, id, now, s.options.MaxAccountStreams)
-}
-
 func (s *Server) releaseStream(account, id string) {
-	if !s.store.Shared() {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	if err := s.store.ReleaseStream(ctx, account, id); err != nil {
 		s.log.Warn("a stream could not be released from its account's quota yet", "stream", id, "error", err)
 	}
-}
-
-// streamAvailable returns store.ErrQuota, or nil if an account may open one more stream now
-// over all nodes that share the store.
-func (s *Server) streamAvailable(ctx context.Context, account string, now time.Time) error {
-	if !s.store.Shared() {
-		return nil
-	}
-	return s.store.StreamAvailable(ctx, account, now, s.options.MaxAccountStreams)
 }
 
 // overloadedRetry is the Retry-After of an overloaded node, in seconds: it assesses its

@@ -57,7 +57,7 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) error {
 	now := s.now().UTC()
 	account := caller(r.Context()).Account
 	if err = s.admitStream(account); err == nil {
-		err = s.streamAvailable(ctx, account, now)
+		err = s.store.StreamAvailable(ctx, account, now, s.options.MaxAccountStreams)
 	}
 	if err != nil {
 		return notAdmitted(w, err, cannotCreate)
