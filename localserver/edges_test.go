@@ -139,7 +139,7 @@ func TestUnreadableVoicesUseNoToken(t *testing.T) {
 	if !second.Resumed {
 		t.Fatal("the stream is not resumed")
 	}
-	snapshot, err := h.store.Snapshot(t.Context(), first.id)
+	snapshot, _, err := h.store.Snapshot(t.Context(), first.id)
 	testkit.NoError(t, err)
 	testkit.NoError(t, h.store.PutSnapshot(t.Context(), first.id, []byte("damaged"), 0))
 	for range 2 {

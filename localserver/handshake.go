@@ -100,7 +100,7 @@ func (s *Server) begin(ctx context.Context, rec store.Stream, token string, now 
 	if open, ok := s.running.Load(rec.Resume); ok { // its client has lost it
 		open.(*stream.Stream).Supersede(ctx)
 	}
-	snapshot, err := s.store.Snapshot(ctx, rec.Resume)
+	snapshot, _, err := s.store.Snapshot(ctx, rec.Resume)
 	if err == nil {
 		d, labels, err = s.restore(snapshot, rec.Enrolment)
 	}
@@ -246,7 +246,7 @@ func (s *Server) resumable(ctx context.Context, account string, input json.RawMe
 	if _, ok := s.running.Load(id); ok {
 		return id // it stores its snapshot when it is superseded
 	}
-	snapshot, err := s.store.Snapshot(ctx, id)
+	snapshot, _, err := s.store.Snapshot(ctx, id)
 	if err == nil {
 		_, _, err = s.restore(snapshot, nil)
 	}
@@ -265,7 +265,7 @@ func (s *Server) awaitsResume(ctx context.Context, rec store.Stream) bool {
 	if rec.Status != store.Failed || rec.ResumedBy != "" || rec.Completed == nil || s.now().Sub(*rec.Completed) > resumeWindow {
 		return false
 	}
-	_, err := s.store.Snapshot(ctx, rec.ID)
+	_, _, err := s.store.Snapshot(ctx, rec.ID)
 	return err == nil
 }
 

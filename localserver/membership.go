@@ -126,8 +126,8 @@ func (s *Server) expire(ctx context.Context, rec store.Stream, cause string) err
 	if rec.Status == store.Running {
 		// The events come before the status: until the status is final, an attempt
 		// that was interrupted is repeated.
-		received, err := s.store.Received(ctx, rec.ID)
-		if err == nil {
+		_, received, err := s.store.Snapshot(ctx, rec.ID)
+		if err == nil || errors.Is(err, store.ErrNotFound) {
 			err = s.store.Amend(ctx, rec.ID, func(stored [][]byte) ([][]byte, error) { return endTurns(stored, received) })
 		}
 		if err != nil {

@@ -66,7 +66,7 @@ func filled(t *testing.T, dir string) (s *Store, read func(*testing.T, *Store) s
 			rec, err := s.Get(ctx, id)
 			rec.Key = "" // Renew does not change anything else that is read
 			events, err2 := s.Messages(ctx, id)
-			voices, err3 := s.Snapshot(ctx, id)
+			voices, _, err3 := s.Snapshot(ctx, id)
 			fmt.Fprintf(&out, "%s %s %v %v %s %v %s %v\n", id, rec.Status, rec.Started, err, events, err2, voices, err3)
 		}
 		for _, name := range []string{"replaced", "small"} {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,18 +28,24 @@ type bucketConfig struct {
 	storage  jetstream.StorageType
 	ttl      time.Duration // of a value from its last write; 0 = it does not expire
 	maxValue int32         // bytes
+	maxBytes int64         // of all values, beyond which the oldest are removed; 0 = no limit
 }
 
 // buckets are the buckets of every store. Counters are in memory, so that a request costs
 // no disk write; those of a store that is not shared are empty, because a server alone
 // counts by itself.
 func (s *Store) buckets(storage jetstream.StorageType) []bucketConfig {
+	snapshotBytes := int64(0)
+	if storage == jetstream.MemoryStorage {
+		snapshotBytes = snapshotMemory
+	}
 	return []bucketConfig{
-		{&s.streams, "sessions", storage, streamTTL, 1 << 20},
-		{&s.media.names, "media", storage, mediaAge, 16 << 10},
-		{&s.jobs, "jobs", storage, jobAge, maxJob},
-		{&s.secrets, "secrets", storage, 0, 1 << 10},
-		{&s.counters, "counters", jetstream.MemoryStorage, counterTTL, useBytes * MaxCounted},
+		{&s.streams, "sessions", storage, streamTTL, 1 << 20, 0},
+		{&s.snapshots, "voices", storage, snapshotTTL, maxSnapshot, snapshotBytes},
+		{&s.media.names, "media", storage, mediaAge, 16 << 10, 0},
+		{&s.jobs, "jobs", storage, jobAge, maxJob, 0},
+		{&s.secrets, "secrets", storage, 0, 1 << 10, 0},
+		{&s.counters, "counters", jetstream.MemoryStorage, counterTTL, useBytes * MaxCounted, 0},
 	}
 }
 
@@ -46,9 +53,9 @@ func (s *Store) buckets(storage jetstream.StorageType) []bucketConfig {
 // memory, because they are renewed every second or so.
 func (s *Store) sharedBuckets(storage jetstream.StorageType) []bucketConfig {
 	return []bucketConfig{
-		{&s.leases, "leases", jetstream.MemoryStorage, leaseTTL, 1 << 10},
-		{&s.quotas, "places", storage, streamTTL, 1 << 20},
-		{&s.keys, "keys", storage, 0, 16 << 10},
+		{&s.leases, "leases", jetstream.MemoryStorage, leaseTTL, 1 << 10, 0},
+		{&s.quotas, "places", storage, streamTTL, 1 << 20, 0},
+		{&s.keys, "keys", storage, 0, 16 << 10, 0},
 	}
 }
 
@@ -60,8 +67,8 @@ func (s *Store) setUpBucket(ctx context.Context, c bucketConfig) (err error) {
 	c.to.stream, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: "KV_" + c.name, Subjects: []string{c.to.prefix + ">"},
 		Storage: c.storage, Replicas: s.replicas, MaxAge: c.ttl,
-		MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: -1, MaxConsumers: -1, MaxMsgSize: c.maxValue,
-		Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true, AllowDirect: s.replicas == 1,
+		MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: cmp.Or(c.maxBytes, -1), MaxConsumers: -1, MaxMsgSize: c.maxValue,
+		Discard: jetstream.DiscardOld, AllowRollup: true, DenyDelete: true, AllowDirect: s.replicas == 1,
 	})
 	if err == nil {
 		c.to.kv, err = s.js.KeyValue(ctx, c.name)

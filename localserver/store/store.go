@@ -96,7 +96,7 @@ type Store struct {
 
 	streams   bucket
 	events    jetstream.Stream
-	snapshots jetstream.Stream
+	snapshots bucket
 	media     mediaStore
 	counters  bucket
 	secrets   bucket
@@ -177,7 +177,7 @@ func (s *Store) setUp(ctx context.Context, storage jetstream.StorageType) error 
 		group.Go(func() error { return s.setUpBucket(ctx, b) })
 	}
 	for _, step := range []func(context.Context, jetstream.StorageType) error{
-		s.setUpJournal, s.setUpSnapshots, s.setUpMedia, s.setUpQueues,
+		s.setUpJournal, s.setUpMedia, s.setUpQueues,
 	} {
 		group.Go(func() error { return step(ctx, storage) })
 	}

@@ -229,7 +229,7 @@ func TestTimesToLive(t *testing.T) {
 	ctx := context.Background()
 	for name, want := range map[string]time.Duration{
 		"KV_sessions": streamTTL, "EVENTS": eventTTL,
-		"MEDIA": mediaAge, "VOICES": snapshotTTL, "KV_media": mediaAge, "KV_counters": counterTTL,
+		"MEDIA": mediaAge, "KV_voices": snapshotTTL, "KV_media": mediaAge, "KV_counters": counterTTL,
 		"KV_jobs": jobAge, "JOBS": queueAge,
 		"KV_leases": leaseTTL, "KV_places": streamTTL,
 		"KV_secrets": 0, "KV_keys": 0, // hold a few keys only
@@ -292,7 +292,7 @@ func TestErrorHook(t *testing.T) {
 	_, _ = s.Get(ctx, "unknown")
 	_ = s.Begin(ctx, "s1", "wrong", Claim{"n", "x"}, noon)
 	_ = s.Renew(ctx, "s1")
-	_, _ = s.Snapshot(ctx, "s1")
+	_, _, _ = s.Snapshot(ctx, "s1")
 	_, _ = s.StatMedia(ctx, "a", "x", noon)
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
@@ -312,7 +312,7 @@ func TestErrorHook(t *testing.T) {
 		"read events":     func() error { _, err := s.Messages(ctx, "s1"); return err },
 		"follow events":   func() error { _, _, err := s.Since(ctx, "s1", 0); return err },
 		"write snapshot":  func() error { return s.PutSnapshot(ctx, "s1", nil, 0) },
-		"read snapshot":   func() error { _, err := s.Snapshot(ctx, "s1"); return err },
+		"read snapshot":   func() error { _, _, err := s.Snapshot(ctx, "s1"); return err },
 		"create media":    func() error { _, err := s.CreateMedia(ctx, "a", "x", time.Now); return err },
 		"look up media":   func() error { _, err := s.StatMedia(ctx, "a", "x", noon); return err },
 		"open media":      func() error { _, err := s.OpenMedia(ctx, "a", "x", noon); return err },
