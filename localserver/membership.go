@@ -78,13 +78,14 @@ func (s *Server) expireDeadNodes(ctx context.Context) error {
 		}
 		s.log.Info("stream of a dead node ended", "stream", rec.ID, "dead", rec.Node)
 	}
-	s.monitor.SetReaped(dead)
 	// Their leases are released at the end; a node that comes back acquires a new one.
-	var errs []error
 	for _, node := range dead {
-		errs = append(errs, s.store.Release(ctx, node))
+		if err := s.store.Release(ctx, node); err != nil {
+			return err
+		}
+		s.monitor.Forget(node)
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // current returns the record of a stream as it has to read now: a stream of a

@@ -47,7 +47,6 @@ type Monitor struct {
 type nodeState struct {
 	revision  uint64 // of its lease
 	unchanged int    // consecutive checks that saw this revision, or no lease at all
-	reaped    bool   // its streams are ended
 }
 
 func (n *nodeState) dead() bool { return n.unchanged >= maxUnchanged }
@@ -87,12 +86,8 @@ func (m *Monitor) update(revisions map[string]uint64) {
 		}
 	}
 	for node, n := range m.others {
-		_, held := revisions[node]
 		if n.unchanged++; n.unchanged == maxUnchanged {
 			m.log.Warn("a node of the cluster is dead: it does not renew its lease", "dead", node)
-		}
-		if n.reaped && !held {
-			delete(m.others, node)
 		}
 	}
 }
@@ -113,26 +108,25 @@ func (m *Monitor) Dead(node string) bool {
 	return n.dead()
 }
 
-// DeadNodes are the dead nodes whose streams are not ended yet.
+// DeadNodes are the dead nodes.
 func (m *Monitor) DeadNodes() (nodes []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for node, n := range m.others {
-		if n.dead() && !n.reaped {
+		if n.dead() {
 			nodes = append(nodes, node)
 		}
 	}
 	return nodes
 }
 
-// SetReaped notes that the streams of some dead nodes are ended.
-func (m *Monitor) SetReaped(nodes []string) {
+// Forget forgets a node that is still dead: its streams are ended, and its lease is
+// released.
+func (m *Monitor) Forget(node string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, node := range nodes {
-		if n := m.others[node]; n != nil && n.dead() {
-			n.reaped = true
-		}
+	if n := m.others[node]; n != nil && n.dead() {
+		delete(m.others, node)
 	}
 }
 

@@ -103,8 +103,9 @@ func TestLeaseMonitor(t *testing.T) {
 		}
 
 		// Its streams are ended, by a.
-		m["a"].SetReaped([]string{"c", "b"}) // b is alive
 		_ = f.Release(t.Context(), "c")
+		m["a"].Forget("c")
+		m["a"].Forget("b") // is alive
 		time.Sleep(time.Minute)
 		if m["a"].Dead("c") { // forgotten
 			t.Error("c is remembered")
