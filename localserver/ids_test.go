@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gorilla/websocket"
 	natsserver "github.com/nats-io/nats-server/v2/server"
@@ -136,9 +135,7 @@ func TestServerEndsWithoutStore(t *testing.T) {
 	closed.Port = n.Addr().(*net.TCPAddr).Port
 	closed.Authorization = "another token"
 	testkit.NoError(t, n.ReloadOptions(&closed))
-	for h.store.Err() == nil {
-		time.Sleep(time.Millisecond)
-	}
+	testkit.Eventually(t, "the end of the store", func() bool { return h.store.Err() != nil })
 	w := httptest.NewRecorder()
 	h.routes().ServeHTTP(w, httptest.NewRequest("GET", "/healthz", nil))
 	if w.Code != http.StatusServiceUnavailable {

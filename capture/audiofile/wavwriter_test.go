@@ -84,19 +84,13 @@ func TestRecordingInProgress(t *testing.T) {
 	defer w.Close()
 	want := capturetest.Tone(SampleRate, 440, 5000)
 	testkit.NoError(t, w.Write(want))
-	deadline := time.Now().Add(20 * time.Second)
-	for {
-		b, err := os.ReadFile(path)
+	var b []byte
+	testkit.Eventually(t, "a complete file", func() bool {
+		b, err = os.ReadFile(path)
 		testkit.NoError(t, err)
-		if len(b) == WAVHeaderBytes+2*len(want) && bytes.Equal(b[:WAVHeaderBytes], WAVHeader(int64(2*len(want)))) {
-			capturetest.Same(t, "copy", mustDecode(t, "copy", b, false, 1600).samples, want, 1.0/32768)
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the file has %d bytes and the header % x", len(b), b[:WAVHeaderBytes])
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return len(b) == WAVHeaderBytes+2*len(want) && bytes.Equal(b[:WAVHeaderBytes], WAVHeader(int64(2*len(want))))
+	})
+	capturetest.Same(t, "copy", mustDecode(t, "copy", b, false, 1600).samples, want, 1.0/32768)
 }
 
 // recorderChild records a ramp in real time and prints the number of each chunk,

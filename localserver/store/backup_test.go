@@ -102,9 +102,7 @@ func TestBackupAndRestore(t *testing.T) {
 			}
 		}
 	}()
-	for renewed.Load() < 20 {
-		time.Sleep(time.Millisecond)
-	}
+	testkit.Eventually(t, "renewals", func() bool { return renewed.Load() >= 20 })
 	var raw bytes.Buffer
 	testkit.NoError(t, s.Backup(context.Background(), &raw))
 	cancel()

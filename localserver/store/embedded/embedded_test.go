@@ -41,18 +41,12 @@ func TestRestart(t *testing.T) {
 	}
 	testkit.NoError(t, s.WriteError())
 	testkit.NoError(t, s.Restart())
-	for {
+	testkit.Eventually(t, "the value after the restart", func() bool {
 		attempt, done := context.WithTimeout(ctx, time.Second) // the request may be lost with the old connection
+		defer done()
 		entry, err := bucket.Get(attempt, "key")
-		done()
-		if err == nil && string(entry.Value()) == "value" {
-			break
-		}
-		if ctx.Err() != nil {
-			t.Fatalf("after the restart: %v", err)
-		}
-		time.Sleep(time.Millisecond)
-	}
+		return err == nil && string(entry.Value()) == "value"
+	})
 	if _, err := os.Stat(filepath.Join(dir, datafolder.JetStream)); err != nil {
 		t.Error(err)
 	}

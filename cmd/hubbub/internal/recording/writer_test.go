@@ -108,9 +108,7 @@ func TestSlowDisk(t *testing.T) {
 	const more = 7
 	for seq := range int64(audioQueue + 1 + more) { // one is at the disk
 		if seq == 1 {
-			for len(w.queue) > 0 {
-				time.Sleep(time.Millisecond)
-			}
+			testkit.Eventually(t, "a chunk at the disk", func() bool { return len(w.queue) == 0 })
 		}
 		w.Audio(chunk(seq))
 	}

@@ -231,8 +231,8 @@ func TestInterruptOfTheWait(t *testing.T) {
 	d := newStub(false)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	d.onRun = func() { waitForEvents(t, s); cancel() }
-	begun := time.Now()
+	var begun time.Time
+	d.onRun = func() { waitForEvents(t, s); begun = time.Now(); cancel() }
 	err := Run(ctx, s, d)
 	if want := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0.05, End: 0.5}}; err != nil || !d.finished || !slices.Equal(d.turns, want) || s.state().Conn != display.Closed {
 		t.Errorf("error %v, finished %v, turns %v, %s", err, d.finished, d.turns, s.state().Conn)

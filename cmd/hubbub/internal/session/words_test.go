@@ -93,7 +93,9 @@ func testSkippedWords(t *testing.T, ended bool) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	first, second := ended, false
+	var begun time.Time
 	d.onRun = func() {
+		defer func() { begun = time.Now() }()
 		testkit.Eventually(t, "a turn", func() bool { return len(s.state().Timeline.Turns()) > 0 })
 		if ended {
 			testkit.Eventually(t, "the end of the input", s.draining)
@@ -102,7 +104,6 @@ func testSkippedWords(t *testing.T, ended bool) {
 			first, second = s.SkipWords(), s.SkipWords()
 		}
 	}
-	begun := time.Now()
 	testkit.NoError(t, Run(ctx, s, d))
 	if !first || second || len(d.turns) != 1 || d.turns[0].Text != "" || time.Since(begun) > wordsWait/2 {
 		t.Errorf("skipped %v, again %v, turns %v after %v", first, second, d.turns, time.Since(begun))
