@@ -28,9 +28,7 @@ func BenchmarkStreamPath(b *testing.B) {
 			testkit.NoError(b, s.WriteMessage(websocket.BinaryMessage, quiet))
 		}
 		s.end()
-		if _, code, _ := s.rest(); code != 1000 {
-			b.Fatalf("code %d", code)
-		}
+		s.closes(1000)
 		b.ReportMetric(float64(h.counters.Chunks.Load())/b.Elapsed().Seconds(), "chunks/s")
 	})
 	b.Run("bare echo", func(b *testing.B) {

@@ -74,20 +74,10 @@ func (h *host) eventuallyRefused(address string) {
 	})
 }
 
-// retriedStatus asks again while the response is 503, and accepts no other error.
-func (h *host) retriedStatus(id string) (s protocol.LiveStatus) {
+// retriedStatus is status while the cluster elects its leaders.
+func (h *host) retriedStatus(id string) protocol.LiveStatus {
 	h.t.Helper()
-	testkit.Eventually(h.t, "a response", func() bool {
-		res := h.do("GET", "/v1/live/"+id, testKey, nil)
-		if res.StatusCode == http.StatusServiceUnavailable {
-			return false
-		}
-		if err := json.Unmarshal(res.body, &s); err != nil || res.StatusCode != 200 {
-			h.t.Fatalf("status: %d %s", res.StatusCode, res.body)
-		}
-		return true
-	})
-	return s
+	return decoded[protocol.LiveStatus](h.t, h.retried("GET", "/v1/live/"+id, ""), 200)
 }
 
 // exchange sends two chunks and receives two events.
@@ -145,9 +135,7 @@ func TestClusterOfNodes(t *testing.T) {
 	}
 	onA.exchange()
 	onA.end()
-	if _, code, _ := onA.rest(); code != 1000 {
-		t.Errorf("code %d", code)
-	}
+	onA.closes(1000)
 	alive.rest(ofAlive).ends(t, "watcher on another node", "done", "done")
 	if stored := a.stored(onA.id); !slices.Equal(ofAlive.events, stored) || len(stored) != 4 {
 		t.Errorf("watched on another node: %q, stored %q", ofAlive.events, stored)
@@ -200,9 +188,7 @@ func oneHandshakeOfAllNodes(t *testing.T, all []*host, promised *acknowledged) {
 		}
 		for s := range got {
 			s.end()
-			if _, code, _ := s.rest(); code != 1000 {
-				t.Errorf("code %d", code)
-			}
+			s.closes(1000)
 			_ = s.Close()
 		}
 		promised.status[l.ID] = "done"
@@ -236,8 +222,8 @@ func (a *acknowledged) add(t *testing.T, first, second *host) {
 func (s *testStream) completes() {
 	s.t.Helper()
 	s.end()
-	if events, code, _ := s.rest(); code != 1000 || len(events) != 0 {
-		s.t.Errorf("code %d, %q", code, raws(events))
+	if events := s.closes(1000); len(events) != 0 {
+		s.t.Errorf("%q", raws(events))
 	}
 }
 

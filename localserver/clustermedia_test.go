@@ -3,7 +3,6 @@
 package localserver
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -141,21 +140,9 @@ func limitOfBothNodes(t *testing.T, a, b *host) {
 }
 
 // retriedAsk is ask while the cluster elects its leaders.
-func (h *host) retriedAsk(op, location string) (address string) {
+func (h *host) retriedAsk(op, location string) string {
 	h.t.Helper()
-	testkit.Eventually(h.t, "an address", func() bool {
-		res := h.do("POST", "/v1/media/"+op, testKey, strings.NewReader(fmt.Sprintf(`{"url":%q}`, location)))
-		if res.StatusCode == 503 {
-			return false
-		}
-		var m protocol.MediaLocation
-		if err := json.Unmarshal(res.body, &m); err != nil || res.StatusCode != 201 {
-			h.t.Fatalf("%s %s: %d %s", op, location, res.StatusCode, res.body)
-		}
-		address = m.URL
-		return true
-	})
-	return address
+	return decoded[protocol.MediaLocation](h.t, h.retried("POST", "/v1/media/"+op, fmt.Sprintf(`{"url":%q}`, location)), 201).URL
 }
 
 // keysOfAllNodes: an API key of one node's data folder is valid on all nodes, as
@@ -201,9 +188,7 @@ func streamsOfAnAccount(t *testing.T, a, b *host) {
 	onA, onB := a.openAt(x), b.openAt(y)
 	full(waiting)
 	onA.end()
-	if _, code, _ := onA.rest(); code != 1000 {
-		t.Errorf("code %d", code)
-	}
+	onA.closes(1000)
 	testkit.Eventually(t, "quota", func() bool { return a.streams.Count() == 0 })
 	onB2 := b.openAt(waiting) // its token is still valid
 	full()

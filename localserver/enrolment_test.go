@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorilla/websocket"
-
 	"hubbub/localserver/engine/enginetest"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
@@ -41,28 +39,13 @@ func TestEnrolledPeopleAreRecognised(t *testing.T) {
 	// Speech of the first two people; the first 30 s are not used.
 	slt, rms := voiceprintOf(t, x[417600:476800]), voiceprintOf(t, x[643200:723200])
 	body := fmt.Sprintf(`{"note":"kept","matching":null,"voiceprints":[{"label":"Sam","voiceprint":%q},{"label":"Rosa","voiceprint":%q}]}`, slt, rms)
-	r := h.do("POST", "/v1/live", testKey, strings.NewReader(body))
-	if r.StatusCode != 200 {
-		t.Fatalf("%d %s", r.StatusCode, r.body)
-	}
-	var live protocol.LiveStream
-	testkit.NoError(t, json.Unmarshal(r.body, &live))
+	live := h.createWith(body)
 	if got := string(h.status(live.ID).Input); strings.Contains(got, "hubbub-voiceprint") || !strings.Contains(got, "kept") || !strings.Contains(got, "Sam") {
 		t.Errorf("input: %.200s", got)
 	}
 	s := h.openAt(live)
-	go func() {
-		for i := 0; i+1600 <= len(x); i += 1600 {
-			if s.WriteMessage(websocket.BinaryMessage, protocol.AppendChunk(nil, x[i:i+1600])) != nil {
-				return
-			}
-		}
-		_ = s.WriteMessage(websocket.TextMessage, []byte(protocol.EndOfStreamMessage))
-	}()
-	events, code, _ := s.rest()
-	if code != 1000 {
-		t.Errorf("code %d", code)
-	}
+	go s.sendAudio(x)
+	events := s.closes(1000)
 	matches := map[string]string{}
 	for _, e := range events {
 		if e.Match == "" {
@@ -115,23 +98,10 @@ func TestAResumedStreamKeepsItsMatches(t *testing.T) {
 	people, err := json.Marshal([]protocol.LabelledVoiceprint{{Label: "Sam", Voiceprint: voiceprintOf(t, x[417600:476800])}})
 	testkit.NoError(t, err)
 	play := func(samples []float32, input string) (live protocol.LiveStream, matched, unmatched int) {
-		r := h.do("POST", "/v1/live", testKey, strings.NewReader(input))
-		if err := json.Unmarshal(r.body, &live); err != nil || r.StatusCode != 200 {
-			t.Fatalf("%d %s", r.StatusCode, r.body)
-		}
+		live = h.createWith(input)
 		s := h.openAt(live)
-		go func() {
-			for i := 0; i+1600 <= len(samples); i += 1600 {
-				if s.WriteMessage(websocket.BinaryMessage, protocol.AppendChunk(nil, samples[i:i+1600])) != nil {
-					return
-				}
-			}
-			_ = s.WriteMessage(websocket.TextMessage, []byte(protocol.EndOfStreamMessage))
-		}()
-		events, code, _ := s.rest()
-		if code != 1000 {
-			t.Errorf("code %d", code)
-		}
+		go s.sendAudio(samples)
+		events := s.closes(1000)
 		for _, e := range events {
 			switch {
 			case e.Match == "Sam" && e.Speaker == "SPEAKER_00":

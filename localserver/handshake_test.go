@@ -183,9 +183,7 @@ func TestStreamsHaveALimit(t *testing.T) {
 	h.refused(waiting.URL, 429)
 	h.refused(waiting.URL+"x", 401) // trying again would not help its client
 	first.end()
-	if _, code, _ := first.rest(); code != websocket.CloseNormalClosure {
-		t.Fatalf("code %d", code)
-	}
+	first.closes(websocket.CloseNormalClosure)
 	_ = first.Close()
 	// There is room again, and the token is still valid.
 	testkit.Eventually(t, "room", func() bool { return h.streams.Count() == 1 })

@@ -143,13 +143,24 @@ func (r reply) apiError(t testing.TB, status int) protocol.ErrorResponse {
 	return e
 }
 
+// decoded is the body of a response, which must have a status.
+func decoded[T any](t testing.TB, r reply, status int) (body T) {
+	t.Helper()
+	if err := json.Unmarshal(r.body, &body); err != nil || r.StatusCode != status {
+		t.Fatalf("%d %s, want %d: %v", r.StatusCode, r.body, status, err)
+	}
+	return body
+}
+
 // create creates a stream.
-func (h *host) create() protocol.LiveStream {
+func (h *host) create() protocol.LiveStream { h.t.Helper(); return h.createWith("{}") }
+
+// createWith creates a stream with a body.
+func (h *host) createWith(body string) protocol.LiveStream {
 	h.t.Helper()
-	res := h.do("POST", "/v1/live", testKey, strings.NewReader("{}"))
-	var l protocol.LiveStream
-	if err := json.Unmarshal(res.body, &l); err != nil || res.StatusCode != 200 || l.ID == "" || l.URL == "" {
-		h.t.Fatalf("create: %d %s", res.StatusCode, res.body)
+	l := decoded[protocol.LiveStream](h.t, h.do("POST", "/v1/live", testKey, strings.NewReader(body)), 200)
+	if l.ID == "" || l.URL == "" {
+		h.t.Fatalf("create: %+v", l)
 	}
 	return l
 }
@@ -157,12 +168,7 @@ func (h *host) create() protocol.LiveStream {
 // status returns the status of a stream.
 func (h *host) status(id string) protocol.LiveStatus {
 	h.t.Helper()
-	res := h.do("GET", "/v1/live/"+id, testKey, nil)
-	var s protocol.LiveStatus
-	if err := json.Unmarshal(res.body, &s); err != nil || res.StatusCode != 200 {
-		h.t.Fatalf("status: %d %s", res.StatusCode, res.body)
-	}
-	return s
+	return decoded[protocol.LiveStatus](h.t, h.do("GET", "/v1/live/"+id, testKey, nil), 200)
 }
 
 // becomes waits until a stream has a status.
@@ -238,6 +244,26 @@ func (s *testStream) rest() (events []protocol.Event, code int, text string) {
 		}
 		events = append(events, e)
 	}
+}
+
+// closes reads to the end, which must be a close frame with a code, and returns the messages.
+func (s *testStream) closes(code int) []protocol.Event {
+	s.t.Helper()
+	events, got, text := s.rest()
+	if got != code {
+		s.t.Errorf("closed with %d %q, want %d", got, text, code)
+	}
+	return events
+}
+
+// sendAudio sends samples in chunks, and their end.
+func (s *testStream) sendAudio(samples []float32) {
+	for x := range slices.Chunk(samples, protocol.ChunkSamples) {
+		if s.WriteMessage(websocket.BinaryMessage, protocol.AppendChunk(nil, x)) != nil {
+			return
+		}
+	}
+	_ = s.WriteMessage(websocket.TextMessage, []byte(protocol.EndOfStreamMessage))
 }
 
 // stored are the events in the store.
@@ -323,19 +349,22 @@ func (h *host) here(address string) string {
 	return scheme + "://" + host + "/" + path
 }
 
-// retriedCreate creates a stream as soon as the store accepts one.
-func (h *host) retriedCreate() (l protocol.LiveStream) {
+// retried is a response as soon as it is not 503.
+func (h *host) retried(method, path, body string) (res reply) {
 	h.t.Helper()
-	testkit.Eventually(h.t, "a stream", func() bool {
-		res := h.do("POST", "/v1/live", testKey, nil)
+	testkit.Eventually(h.t, method+" "+path, func() bool {
+		res = h.do(method, path, testKey, strings.NewReader(body))
 		if res.StatusCode == http.StatusServiceUnavailable {
 			res.apiError(h.t, http.StatusServiceUnavailable)
 			return false
 		}
-		if err := json.Unmarshal(res.body, &l); err != nil || res.StatusCode != 200 {
-			h.t.Fatalf("create: %d %s", res.StatusCode, res.body)
-		}
 		return true
 	})
-	return l
+	return res
+}
+
+// retriedCreate creates a stream as soon as the store accepts one.
+func (h *host) retriedCreate() protocol.LiveStream {
+	h.t.Helper()
+	return decoded[protocol.LiveStream](h.t, h.retried("POST", "/v1/live", ""), 200)
 }

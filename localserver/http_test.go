@@ -124,11 +124,7 @@ func TestCreateEchoesAnyObject(t *testing.T) {
 		`{"n":12345678901234567890}`: `{"n":12345678901234567890}`,
 		` {"title":"é \u0000 x"} `:   `{"title":"é \u0000 x"}`,
 	} {
-		res := h.do("POST", "/v1/live", testKey, strings.NewReader(body))
-		var l protocol.LiveStream
-		if err := json.Unmarshal(res.body, &l); err != nil || res.StatusCode != 200 {
-			t.Fatalf("%q: %d %s", body, res.StatusCode, res.body)
-		}
+		l := h.createWith(body)
 		status := h.do("GET", "/v1/live/"+l.ID, testKey, nil)
 		var fields map[string]json.RawMessage
 		testkit.NoError(t, json.Unmarshal(status.body, &fields))

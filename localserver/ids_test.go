@@ -145,7 +145,5 @@ func TestServerEndsWithoutStore(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "store") || hint.Of(err) == "" {
 		t.Errorf("the server ended with %v", err)
 	}
-	if _, code, _ := s.rest(); code != websocket.CloseGoingAway {
-		t.Errorf("the stream was closed with %d", code)
-	}
+	s.closes(websocket.CloseGoingAway)
 }

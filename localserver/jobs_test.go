@@ -63,10 +63,9 @@ func (h *host) upload(name string, body []byte) {
 // submit creates a job.
 func (h *host) submit(operation, body string) protocol.JobAccepted {
 	h.t.Helper()
-	res := h.do("POST", "/v1/"+operation, testKey, strings.NewReader(body))
-	var a protocol.JobAccepted
-	if err := json.Unmarshal(res.body, &a); err != nil || res.StatusCode != 200 || a.Status != "created" || uuid.Validate(a.JobID) != nil {
-		h.t.Fatalf("%s: %d %s", operation, res.StatusCode, res.body)
+	a := decoded[protocol.JobAccepted](h.t, h.do("POST", "/v1/"+operation, testKey, strings.NewReader(body)), 200)
+	if a.Status != "created" || uuid.Validate(a.JobID) != nil {
+		h.t.Fatalf("%s: %+v", operation, a)
 	}
 	return a
 }
@@ -314,12 +313,8 @@ func TestListJobs(t *testing.T) {
 	if res := h.do("DELETE", "/v1/jobs/"+ids[0], testKey, nil); res.StatusCode != 200 || !strings.Contains(string(res.body), `"status":"canceled"`) || strings.Contains(string(res.body), "output") {
 		t.Errorf("cancel: %d %s", res.StatusCode, res.body)
 	}
-	list := func(query string) (page protocol.JobList) {
-		res := h.do("GET", "/v2/jobs"+query, testKey, nil)
-		if err := json.Unmarshal(res.body, &page); err != nil || res.StatusCode != 200 {
-			t.Fatalf("%s: %d %s", query, res.StatusCode, res.body)
-		}
-		return page
+	list := func(query string) protocol.JobList {
+		return decoded[protocol.JobList](t, h.do("GET", "/v2/jobs"+query, testKey, nil), 200)
 	}
 	first := list("?limit=2")
 	second := list("?limit=2&cursor=" + *first.NextCursor)

@@ -26,11 +26,11 @@ import (
 func (h *host) ask(op, location string) string {
 	h.t.Helper()
 	res := h.do("POST", "/v1/media/"+op, testKey, strings.NewReader(fmt.Sprintf(`{"url":%q}`, location)))
-	var m protocol.MediaLocation
-	if err := json.Unmarshal(res.body, &m); err != nil || res.StatusCode != 201 || m.URL == "" {
-		h.t.Fatalf("%s %s: %d %s", op, location, res.StatusCode, res.body)
+	address := decoded[protocol.MediaLocation](h.t, res, 201).URL
+	if address == "" {
+		h.t.Fatalf("%s %s: no address", op, location)
 	}
-	return m.URL
+	return address
 }
 
 // at sends a request to an address, without credentials.

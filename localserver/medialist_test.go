@@ -1,7 +1,6 @@
 package localserver
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -18,13 +17,9 @@ import (
 )
 
 // listed returns the response of GET /v1/media.
-func (h *host) listed(query string) (l protocol.MediaList) {
+func (h *host) listed(query string) protocol.MediaList {
 	h.t.Helper()
-	res := h.do("GET", "/v1/media"+query, testKey, nil)
-	if err := json.Unmarshal(res.body, &l); err != nil || res.StatusCode != 200 {
-		h.t.Fatalf("list: %d %s", res.StatusCode, res.body)
-	}
-	return l
+	return decoded[protocol.MediaList](h.t, h.do("GET", "/v1/media"+query, testKey, nil), 200)
 }
 
 func locations(l protocol.MediaList) (all []string) {

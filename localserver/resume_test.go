@@ -77,9 +77,7 @@ func (h *host) resume(key string, asked any) (l protocol.LiveStream) {
 	body, err := json.Marshal(map[string]any{"resume": asked, "room": "B"})
 	testkit.NoError(h.t, err)
 	res := h.do("POST", "/v1/live", key, strings.NewReader(string(body)))
-	if err := json.Unmarshal(res.body, &l); err != nil || res.StatusCode != 200 {
-		h.t.Fatalf("create: %d %s", res.StatusCode, res.body)
-	}
+	l = decoded[protocol.LiveStream](h.t, res, 200)
 	var input map[string]any
 	res = h.do("GET", "/v1/live/"+l.ID, key, nil)
 	var s protocol.LiveStatus

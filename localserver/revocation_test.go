@@ -1,7 +1,6 @@
 package localserver
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,19 +13,10 @@ import (
 	"hubbub/testkit"
 )
 
-// decoded is the body of a response of 200.
-func decoded[T any](t testing.TB, r reply) (body T) {
-	t.Helper()
-	if err := json.Unmarshal(r.body, &body); err != nil || r.StatusCode != 200 {
-		t.Fatalf("%d %s", r.StatusCode, r.body)
-	}
-	return body
-}
-
 // openWithKey opens a stream with an API key.
 func (h *host) openWithKey(key string) *testStream {
 	h.t.Helper()
-	l := decoded[protocol.LiveStream](h.t, h.do("POST", "/v1/live", key, strings.NewReader("{}")))
+	l := decoded[protocol.LiveStream](h.t, h.do("POST", "/v1/live", key, strings.NewReader("{}")), 200)
 	conn, _, err := h.dial.Dial(l.URL, nil)
 	testkit.NoError(h.t, err)
 	return &testStream{newClientConn(h.t, conn), h.t, l.ID}
@@ -41,7 +31,7 @@ func TestRevokedKey(t *testing.T) {
 	revoked, other := mustKey(t, dir, "a", apikeys.PlanPro, time.Hour, time.Now()), mustKey(t, dir, "a", apikeys.PlanPro, time.Hour, time.Now())
 	ending := h.openWithKey(revoked)
 	staying := h.openWithKey(other)
-	unopened := decoded[protocol.LiveStream](t, h.do("POST", "/v1/live", revoked, nil))
+	unopened := decoded[protocol.LiveStream](t, h.do("POST", "/v1/live", revoked, nil), 200)
 	watch := func(key string) *testStream {
 		t.Helper()
 		conn, _, err := h.dial.Dial(strings.Replace(h.url, "https", "wss", 1)+"/v1/live/"+staying.id+"/events", http.Header{"Authorization": {"Bearer " + key}})
@@ -64,14 +54,12 @@ func TestRevokedKey(t *testing.T) {
 		t.Error("the revoked key is accepted, or the other one refused")
 	}
 	h.refused(unopened.URL, 401)
-	if st := decoded[protocol.LiveStatus](t, h.do("GET", "/v1/live/"+ending.id, other, nil)); st.Status != "error" {
+	if st := decoded[protocol.LiveStatus](t, h.do("GET", "/v1/live/"+ending.id, other, nil), 200); st.Status != "error" {
 		t.Errorf("%+v", st)
 	}
 	staying.chunks(1)
 	staying.end()
-	if _, code, _ := staying.rest(); code != websocket.CloseNormalClosure {
-		t.Errorf("the stream of the other key: %d", code)
-	}
+	staying.closes(websocket.CloseNormalClosure)
 	if _, code, text := stayingWatcher.rest(); code != websocket.CloseNormalClosure || text != "done" {
 		t.Errorf("the watcher of the other key: %d %q", code, text)
 	}

@@ -56,9 +56,7 @@ func TestShutdownFinishesOpenStreams(t *testing.T) {
 	h.refused(waiting.URL, 503)
 	h.do("GET", "/healthz", "", nil).hasStatus(t, "healthz", 200)
 	close(gate)
-	if _, code, _ := slow.rest(); code != websocket.CloseGoingAway {
-		t.Errorf("the slow one: %d", code)
-	}
+	slow.closes(websocket.CloseGoingAway)
 	h.http.CloseIdleConnections()
 	if err := <-down; err != nil {
 		t.Errorf("shutdown: %v", err)
@@ -99,9 +97,7 @@ func TestShutdownAfterTheEndOfAStream(t *testing.T) {
 	go func() { _ = h.Shutdown(context.Background()) }()
 	testkit.Eventually(t, "stopping", h.streams.Stopping)
 	close(gate)
-	if _, code, _ := s.rest(); code != websocket.CloseNormalClosure {
-		t.Errorf("code %d", code)
-	}
+	s.closes(websocket.CloseNormalClosure)
 }
 
 // While a server drains, open streams continue and new ones are refused; it
@@ -131,9 +127,7 @@ func TestDrainWaitsForOpenStreams(t *testing.T) {
 	default:
 	}
 	s.end()
-	if _, code, _ := s.rest(); code != websocket.CloseNormalClosure {
-		t.Errorf("code %d", code)
-	}
+	s.closes(websocket.CloseNormalClosure)
 	<-drained
 	if st := h.status(s.id); st.Status != protocol.StatusDone {
 		t.Errorf("%+v", st)
@@ -150,9 +144,7 @@ func TestDrainEndsWithItsContext(t *testing.T) {
 	cancel()
 	h.Drain(ctx)
 	go func() { _ = h.Shutdown(context.Background()) }()
-	if _, code, _ := s.rest(); code != websocket.CloseGoingAway {
-		t.Errorf("code %d", code)
-	}
+	s.closes(websocket.CloseGoingAway)
 	if err := h.Wait(); err != nil {
 		t.Errorf("wait: %v", err)
 	}
@@ -183,9 +175,7 @@ func TestListenerThatBreaksEndsTheServer(t *testing.T) {
 	h := serve(t)
 	s := h.open()
 	_ = h.listener.Close()
-	if _, code, _ := s.rest(); code != websocket.CloseGoingAway {
-		t.Errorf("code %d", code)
-	}
+	s.closes(websocket.CloseGoingAway)
 	if err := h.Wait(); err == nil || !strings.Contains(err.Error(), "no more connections") {
 		t.Errorf("wait: %v", err)
 	}

@@ -349,9 +349,7 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 		t.Error("the two parts are not the whole")
 	}
 	sender.end() // its events cannot be stored after those; the stream itself was not delayed
-	if _, code, _ := sender.rest(); code != websocket.CloseInternalServerErr {
-		t.Errorf("the sender: %d", code)
-	}
+	sender.closes(websocket.CloseInternalServerErr)
 }
 
 // Watchers are limited, on the node and for each account.

@@ -46,11 +46,7 @@ func threeTurns() stream.Diarizer {
 // arrives, one word a message.
 func said(t *testing.T, h *host, body string) (got []string) {
 	t.Helper()
-	r := h.do("POST", "/v1/live", testKey, strings.NewReader(body))
-	var live protocol.LiveStream
-	if err := json.Unmarshal(r.body, &live); err != nil || r.StatusCode != 200 {
-		t.Fatalf("%d %s", r.StatusCode, r.body)
-	}
+	live := h.createWith(body)
 	got = append(got, fmt.Sprint(live.Words))
 	s := h.openAt(live)
 	s.chunks(31)
@@ -114,9 +110,7 @@ func TestStoredWords(t *testing.T) {
 	s := h.openAt(live)
 	s.chunks(31)
 	s.end()
-	if _, code, _ := s.rest(); code != 1000 {
-		t.Errorf("code %d", code)
-	}
+	s.closes(1000)
 	const text = `{"type":"text","data":{"speaker":"SPEAKER_00","start":2.1,"end":2.7,"text":"Good morning."}}`
 	for query, want := range map[string]int{"": 6, "?words=false": 6, "?words=true": 9, "?words=true&from=2": 7, "?from=2": 4} {
 		got := h.watch(live.ID, query).rest(&seen{})
