@@ -239,9 +239,7 @@ func TestPairLosesTheStandIn(t *testing.T) {
 	if ctx.Err() == nil {
 		t.Error("the lost device gives way while it is reopened")
 	}
-	if err := m.Close(); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, m.Close())
 }
 
 // TestPairFailsWithinABlock: when a device fails, what was read of both comes with the

@@ -340,9 +340,7 @@ func TestClusterIsNew(t *testing.T) {
 			return s.Close()
 		})
 	}
-	if err := nodes.Wait(); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, nodes.Wait())
 }
 
 // The error about an unreachable cluster does not contain its credentials.

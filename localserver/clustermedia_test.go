@@ -234,9 +234,7 @@ func replacedOnOtherNode(t *testing.T, a, b *host) {
 	if raw, err := io.ReadAll(r); string(raw) != "0123456789" || err != nil {
 		t.Errorf("read %q, %v", raw, err)
 	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, r.Close())
 	testkit.Eventually(t, "the new object alone", func() bool { return used() == before+3 })
 	put("read", "x") // nobody reads it
 	testkit.Eventually(t, "the newest object alone", func() bool { return used() == before+1 })

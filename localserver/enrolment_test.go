@@ -77,9 +77,7 @@ func TestEnrolledPeopleAreRecognised(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, err)
 	turns, err := h.turns(t.Context(), live.ID)
 	testkit.NoError(t, err)
 	for _, turn := range turns {

@@ -452,9 +452,7 @@ func TestSignedGrantsAreVerified(t *testing.T) {
 			key = jwt.UnsafeAllowNoneSignatureType
 		}
 		text, err := jwt.NewWithClaims(other, grant{jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(now.Add(time.Hour))}, "GET", "x"}).SignedString(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if _, ok := s.verify(text, "GET", now); ok {
 			t.Errorf("%s is accepted", other.Alg())
 		}

@@ -415,9 +415,7 @@ func TestWatchWhileTheServerStops(t *testing.T) {
 	if last := waiting.rest(&seen{}); last.code != websocket.CloseGoingAway {
 		t.Errorf("the other one: %d %q", last.code, last.text)
 	}
-	if err := <-down; err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, <-down)
 }
 
 // A watcher uses no engine, and does not count as a stream.

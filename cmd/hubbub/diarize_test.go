@@ -69,10 +69,6 @@ func TestDiarizeSilentRecogniser(t *testing.T) {
 	t.Parallel()
 	p := start(t, "diarize", talkFile(t, 4), "--words", "sleep 60")
 	p.says("waiting for the recogniser, which has not responded for 10 s\n", 1)
-	if err := p.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if code := p.exit(); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d", code, exitInterrupted)
-	}
+	p.signal(os.Interrupt)
+	p.ends(exitInterrupted)
 }

@@ -99,9 +99,7 @@ func TestSelfSignedIsRenewed(t *testing.T) {
 	t.Parallel()
 	dir, at := t.TempDir(), time.Now()
 	c, err := Load(Config{Mode: SelfSigned}, dir, nil, func() time.Time { return at }, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	first := c.CAPEM()
 	at = at.Add(validity - 2*time.Hour)
 	if c.current(); !bytes.Equal(first, c.CAPEM()) {
