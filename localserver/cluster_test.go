@@ -329,7 +329,7 @@ func (h *host) eventuallyUnavailable(acknowledged chan<- string) {
 // Nodes that are started at once on new NATS servers race for each part of the store,
 // and NATS does not respond to all that create the same part.
 func TestClusterIsNew(t *testing.T) {
-	nats := natsCluster(t)
+	nats := newNATSCluster(t)
 	var nodes errgroup.Group
 	for _, n := range nats {
 		nodes.Go(func() error {

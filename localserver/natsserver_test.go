@@ -15,6 +15,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"hubbub/testkit"
 )
 
@@ -44,10 +47,26 @@ var natsProgram = sync.OnceValues(func() (path string, err error) {
 	return path, err
 })
 
-// natsCluster starts three servers with three replicas of everything, synced on
+// natsCluster is newNATSCluster after its first election, which takes long on a busy machine.
+func natsCluster(t *testing.T) []*natsServer {
+	t.Helper()
+	servers := newNATSCluster(t)
+	conn, err := nats.Connect(servers[0].url)
+	testkit.NoError(t, err)
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	testkit.NoError(t, err)
+	testkit.Eventually(t, "a leader", func() bool {
+		_, err := js.AccountInfo(t.Context())
+		return err == nil
+	})
+	return servers
+}
+
+// newNATSCluster starts three servers with three replicas of everything, synced on
 // every write. Tests of a cluster mostly wait for elections and leases, so they run in
 // parallel.
-func natsCluster(t *testing.T) []*natsServer {
+func newNATSCluster(t *testing.T) []*natsServer {
 	t.Helper()
 	t.Parallel()
 	if testing.Short() {
