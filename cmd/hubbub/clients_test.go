@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,12 +84,8 @@ func TestClients(t *testing.T) {
 	t.Parallel()
 	curl := find(t, "curl", []string{"curl"}, nil, "--version")
 	s := newService(t)
-	var raw bytes.Buffer
-	for _, x := range demoSamples(t)[:9*capture.SampleRate] {
-		_ = binary.Write(&raw, binary.LittleEndian, math.Float32bits(x))
-	}
 	audio := filepath.Join(t.TempDir(), "nine.f32")
-	testkit.NoError(t, os.WriteFile(audio, raw.Bytes(), 0o600))
+	writeRaw(t, audio, demoSamples(t)[:9*capture.SampleRate])
 	said := make(chan string, 2)
 	t.Run("streams", func(t *testing.T) {
 		for _, c := range []struct {

@@ -2,12 +2,12 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"hubbub/capture"
+	"hubbub/capture/audiofile"
 	"hubbub/testkit"
 )
 
@@ -43,17 +43,9 @@ func TestDiarizeInterrupted(t *testing.T) {
 // the file system has sparse files.
 func writeSilence(t *testing.T, path string, seconds int) {
 	t.Helper()
-	const header, width = 44, 2
-	size := uint32(seconds * capture.SampleRate * width)
-	var b bytes.Buffer
-	for _, v := range []any{
-		[]byte("RIFF"), size + header - 8, []byte("WAVEfmt "), uint32(16), uint16(1), uint16(1),
-		uint32(capture.SampleRate), uint32(capture.SampleRate * width), uint16(width), uint16(8 * width), []byte("data"), size,
-	} {
-		_ = binary.Write(&b, binary.LittleEndian, v)
-	}
-	testkit.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
-	testkit.NoError(t, os.Truncate(path, header+int64(size)))
+	size := int64(seconds) * capture.SampleRate * 2
+	testkit.NoError(t, os.WriteFile(path, audiofile.WAVHeader(size), 0o600))
+	testkit.NoError(t, os.Truncate(path, audiofile.WAVHeaderBytes+size))
 }
 
 // TestDiarizeTooLong: a file that is too long is refused before it is processed.

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +23,7 @@ import (
 	"hubbub/capture/audiofile"
 	"hubbub/capture/device"
 	"hubbub/cmd/hubbub/internal/crash"
+	"hubbub/protocol"
 	"hubbub/testkit"
 )
 
@@ -186,11 +184,7 @@ func writeWAV(t *testing.T, path string, samples []float32) {
 // writeRaw writes samples as pcm_f32le.
 func writeRaw(t *testing.T, path string, samples []float32) {
 	t.Helper()
-	var b bytes.Buffer
-	for _, s := range samples {
-		_ = binary.Write(&b, binary.LittleEndian, math.Float32bits(s))
-	}
-	testkit.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+	testkit.NoError(t, os.WriteFile(path, protocol.AppendChunk(nil, samples), 0o600))
 }
 
 // writeFLAC writes samples as mono FLAC of a rate.
