@@ -16,6 +16,7 @@ import (
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
+	"hubbub/protocol/protocoltest"
 	"hubbub/testkit"
 )
 
@@ -71,27 +72,6 @@ func (s *testStream) toTheEnd() (events []protocol.Event, end error) {
 	}
 }
 
-// brief is a list of events in one line.
-func brief(events []protocol.Event) string {
-	var out []string
-	for _, e := range events {
-		switch {
-		case e.Err != "" && strings.HasPrefix(e.Err, "binary"):
-			out = append(out, "binary")
-		case e.Err != "":
-			out = append(out, "unreadable")
-		case e.Type == protocol.TypeSpeakerStart, e.Type == protocol.TypeSpeakerEnd:
-			mark := map[string]string{protocol.TypeSpeakerStart: "+", protocol.TypeSpeakerEnd: "-"}[e.Type]
-			out = append(out, mark+strings.TrimPrefix(e.Speaker, "SPEAKER_")+"@"+time.Duration(e.Timestamp*float64(time.Second)).Round(time.Millisecond).String())
-		case e.Type == protocol.TypeError:
-			out = append(out, e.Message)
-		default:
-			out = append(out, e.Type)
-		}
-	}
-	return strings.Join(out, " ")
-}
-
 // What a client receives with faults of events (package faults tests each of
 // them). The stored events are correct.
 func TestFaultsOfEvents(t *testing.T) {
@@ -117,7 +97,7 @@ func TestFaultsOfEvents(t *testing.T) {
 			s.chunks(10)
 			s.end()
 			events, end := s.toTheEnd()
-			got := brief(events)
+			got := protocoltest.Brief(events)
 			switch {
 			case spec == "hostile-labels":
 				if len(events) != 4 || !strings.Contains(events[0].Speaker, "\x1b[2J") || !strings.Contains(events[0].Speaker, long) {
@@ -181,8 +161,8 @@ func TestFaultsOfSockets(t *testing.T) {
 				s.end()
 			}
 			events, end := s.toTheEnd()
-			if !tt.ended(end) || tt.says != "" && !strings.Contains(brief(events), tt.says) {
-				t.Errorf("%s, ended with %v", brief(events), end)
+			if !tt.ended(end) || tt.says != "" && !strings.Contains(protocoltest.Brief(events), tt.says) {
+				t.Errorf("%s, ended with %v", protocoltest.Brief(events), end)
 			}
 			h.becomes(s.id, tt.status)
 		})
@@ -243,8 +223,8 @@ func TestEventLag(t *testing.T) {
 		t.Errorf("the first message came after %v", time.Since(began))
 	}
 	events, end := s.toTheEnd()
-	if brief(events) != "-00@300ms +01@400ms -01@700ms" || !websocket.IsCloseError(end, websocket.CloseNormalClosure) {
-		t.Errorf("%s, ended with %v", brief(events), end)
+	if protocoltest.Brief(events) != "-00@300ms +01@400ms -01@700ms" || !websocket.IsCloseError(end, websocket.CloseNormalClosure) {
+		t.Errorf("%s, ended with %v", protocoltest.Brief(events), end)
 	}
 }
 

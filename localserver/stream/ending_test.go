@@ -13,6 +13,7 @@ import (
 
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream/streamtest"
+	"hubbub/protocol/protocoltest"
 	"hubbub/testkit"
 )
 
@@ -28,7 +29,7 @@ func ended(t *testing.T, s *server, c *client, want int) time.Duration {
 	if want == websocket.CloseInternalServerErr {
 		messages += " " + notRecorded.message
 	}
-	if got := brief(c.received()); code != want || got != messages {
+	if got := protocoltest.Brief(c.received()); code != want || got != messages {
 		t.Errorf("code %d, %s", code, got)
 	}
 	return time.Since(began)

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -396,21 +395,3 @@ func (c *client) text(m string) {
 }
 
 func (c *client) endOfStream() { c.t.Helper(); c.text(protocol.EndOfStreamMessage) }
-
-// brief is a list of events in one line.
-func brief(events []protocol.Event) string {
-	var out []string
-	for _, e := range events {
-		switch e.Type {
-		case protocol.TypeSpeakerStart, protocol.TypeSpeakerEnd:
-			sign := map[string]string{protocol.TypeSpeakerStart: "+", protocol.TypeSpeakerEnd: "-"}[e.Type]
-			at := time.Duration(e.Timestamp * float64(time.Second)).Round(time.Millisecond)
-			out = append(out, sign+strings.TrimPrefix(e.Speaker, "SPEAKER_")+"@"+at.String())
-		case protocol.TypeError:
-			out = append(out, e.Message)
-		default:
-			out = append(out, e.Type)
-		}
-	}
-	return strings.Join(out, " ")
-}

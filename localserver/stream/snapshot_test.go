@@ -15,6 +15,7 @@ import (
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
+	"hubbub/protocol/protocoltest"
 	"hubbub/testkit"
 )
 
@@ -76,7 +77,7 @@ func TestResumedStreamContinuesLabels(t *testing.T) {
 		second.chunks(3)
 		second.endOfStream()
 		second.end()
-		if got := brief(second.received()); got != "+01@0s -01@50ms +02@100ms -02@150ms +00@200ms -00@250ms" {
+		if got := protocoltest.Brief(second.received()); got != "+01@0s -01@50ms +02@100ms -02@150ms +00@200ms -00@250ms" {
 			t.Errorf("the second stream: %s", got)
 		}
 	})

@@ -19,6 +19,7 @@ import (
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
+	"hubbub/protocol/protocoltest"
 	"hubbub/testkit"
 )
 
@@ -45,12 +46,12 @@ func TestStreamFromStartToEnd(t *testing.T) {
 		c := s.open(streamtest.OneTurn())
 		c.chunks(3)
 		synctest.Wait()
-		if got := brief(c.received()); got != "+00@20ms" {
+		if got := protocoltest.Brief(c.received()); got != "+00@20ms" {
 			t.Errorf("live: %s", got)
 		}
 		c.endOfStream()
 		code, _ := c.end()
-		if got := brief(c.received()); code != websocket.CloseNormalClosure || got != "+00@20ms -00@300ms" {
+		if got := protocoltest.Brief(c.received()); code != websocket.CloseNormalClosure || got != "+00@20ms -00@300ms" {
 			t.Errorf("code %d, %s", code, got)
 		}
 		expectRecord(t, s, store.Done, "end of stream") // before the close frame is sent
@@ -83,7 +84,7 @@ func TestInvalidFramesAreRejected(t *testing.T) {
 		}
 		synctest.Wait()
 		const size = "Invalid chunk size "
-		if got := brief(c.received()); got != strings.Repeat(size, 6)+protocol.ErrSampleValue.Error()+" +00@20ms" { // the last one counts as silence
+		if got := protocoltest.Brief(c.received()); got != strings.Repeat(size, 6)+protocol.ErrSampleValue.Error()+" +00@20ms" { // the last one counts as silence
 			t.Fatal(got)
 		}
 		for text, message := range map[string]string{
@@ -94,7 +95,7 @@ func TestInvalidFramesAreRejected(t *testing.T) {
 			c.text(text)
 			synctest.Wait()
 			if events := c.received(); !strings.Contains(events[len(events)-1].Message, message) {
-				t.Errorf("%.30q: %s", text, brief(events[len(events)-1:]))
+				t.Errorf("%.30q: %s", text, protocoltest.Brief(events[len(events)-1:]))
 			}
 		}
 		before := len(c.received())
@@ -105,7 +106,7 @@ func TestInvalidFramesAreRejected(t *testing.T) {
 		synctest.Wait()
 		finish()
 		code, _ := c.end()
-		if got := brief(c.received()[before:]); code != 1000 || got != errAfterEnd+" -00@200ms" {
+		if got := protocoltest.Brief(c.received()[before:]); code != 1000 || got != errAfterEnd+" -00@200ms" {
 			t.Errorf("code %d, %s", code, got)
 		}
 		if n := &s.counters; n.FrameErrors.Load() != 19 || n.Chunks.Load() != 2 {
@@ -127,8 +128,8 @@ func TestTooFast(t *testing.T) {
 		_ = c.WriteMessage(websocket.BinaryMessage, quiet)
 		code, text := c.end()
 		if code != websocket.ClosePolicyViolation || text != tooFast.text ||
-			brief(c.received()) != "+00@20ms -00@6s Audio is more than 5 s ahead of real time" {
-			t.Errorf("code %d %q, %s", code, text, brief(c.received()))
+			protocoltest.Brief(c.received()) != "+00@20ms -00@6s Audio is more than 5 s ahead of real time" {
+			t.Errorf("code %d %q, %s", code, text, protocoltest.Brief(c.received()))
 		}
 		expectRecord(t, s, store.Failed, tooFast.cause)
 	})
@@ -146,7 +147,7 @@ func TestNoAudio(t *testing.T) {
 		if d := time.Since(began); code != websocket.ClosePolicyViolation || d < maxSilence || d > maxSilence+checkInterval {
 			t.Errorf("code %d after %v", code, d)
 		}
-		if got := brief(c.received()); !strings.HasSuffix(got, "-00@100ms No audio for 60 s") {
+		if got := protocoltest.Brief(c.received()); !strings.HasSuffix(got, "-00@100ms No audio for 60 s") {
 			t.Errorf("%s", got)
 		}
 		expectRecord(t, s, store.Failed, noAudio.cause)
@@ -287,8 +288,8 @@ func TestDrain(t *testing.T) {
 		synctest.Wait()
 		close(s.drain)
 		code, text := c.end()
-		if code != websocket.CloseGoingAway || text != shutdown.text || brief(c.received()) != "+00@20ms -00@300ms" {
-			t.Errorf("code %d %q, %s", code, text, brief(c.received()))
+		if code != websocket.CloseGoingAway || text != shutdown.text || protocoltest.Brief(c.received()) != "+00@20ms -00@300ms" {
+			t.Errorf("code %d %q, %s", code, text, protocoltest.Brief(c.received()))
 		}
 		expectRecord(t, s, store.Failed, shutdown.cause)
 	})
@@ -366,7 +367,7 @@ func TestPanicInTheDiarizer(t *testing.T) {
 					c.endOfStream()
 				}
 				code, _ := c.end()
-				if got := brief(c.received()); code != websocket.CloseInternalServerErr || got != "+00@20ms -00@300ms Internal error; the stream is over" {
+				if got := protocoltest.Brief(c.received()); code != websocket.CloseInternalServerErr || got != "+00@20ms -00@300ms Internal error; the stream is over" {
 					t.Errorf("code %d, %s", code, got)
 				}
 				expectRecord(t, s, store.Failed, internalError.cause)

@@ -20,6 +20,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -149,6 +150,27 @@ func OneTurn(conn *websocket.Conn) {
 // Send sends an event.
 func Send(conn *websocket.Conn, e protocol.Event) {
 	_ = conn.WriteMessage(websocket.TextMessage, e.Raw)
+}
+
+// Brief is a list of events in one line, such as "+00@20ms -00@1.5s".
+func Brief(events []protocol.Event) string {
+	var out []string
+	for _, e := range events {
+		switch {
+		case e.Err != "" && strings.HasPrefix(e.Err, "binary"):
+			out = append(out, "binary")
+		case e.Err != "":
+			out = append(out, "unreadable")
+		case e.Type == protocol.TypeSpeakerStart, e.Type == protocol.TypeSpeakerEnd:
+			mark := map[string]string{protocol.TypeSpeakerStart: "+", protocol.TypeSpeakerEnd: "-"}[e.Type]
+			out = append(out, mark+strings.TrimPrefix(e.Speaker, "SPEAKER_")+"@"+time.Duration(e.Timestamp*float64(time.Second)).Round(time.Millisecond).String())
+		case e.Type == protocol.TypeError:
+			out = append(out, e.Message)
+		default:
+			out = append(out, e.Type)
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 // UntilEnd reads up to end_of_stream and returns the chunks.
