@@ -1,16 +1,13 @@
 package localserver
 
 import (
-	"flag"
 	"os"
 	"testing"
 
 	"go.uber.org/goleak"
-)
 
-// parallelTests is how many tests run at once: most of them wait for timeouts or
-// sockets.
-const parallelTests = "4"
+	"hubbub/testkit"
+)
 
 // atEnd removes what tests share.
 var atEnd []func()
@@ -22,7 +19,7 @@ func TestMain(m *testing.M) {
 		childServer(dir)
 		return
 	}
-	_ = flag.Set("test.parallel", parallelTests) // the command line may set another value
+	testkit.Parallel()
 	// A connection that the proxy has reset can leave a sender in it.
 	const proxy = "github.com/Shopify/toxiproxy/v2"
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(proxy+"/toxics.(*ToxicStub).Run"),

@@ -4,6 +4,7 @@ package testkit
 
 import (
 	"bytes"
+	"flag"
 	"log/slog"
 	"os"
 	"sync"
@@ -21,6 +22,10 @@ type T interface {
 // Timeout is how long a test waits for what must happen. A busy machine may need
 // some of it, a passing test none.
 const Timeout = time.Minute
+
+// Parallel is for TestMain of packages whose tests mostly wait: eight run at once. The
+// command line may set another number.
+func Parallel() { _ = flag.Set("test.parallel", "8") }
 
 // NoError ends the test if there is an error.
 func NoError(t T, err error) {

@@ -3,7 +3,6 @@ package device
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -12,9 +11,8 @@ import (
 	"hubbub/testkit"
 )
 
-// Most tests wait for audio in real time.
 func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", "8") // the command line may set another value
+	testkit.Parallel()
 	os.Exit(m.Run())
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,10 +31,6 @@ import (
 // tests is built once.
 const asHubbub = "HUBBUB_TEST_AS_PROGRAM"
 
-// parallelTests is how many tests run at once: most of them wait for audio in
-// real time.
-const parallelTests = 8
-
 func TestMain(m *testing.M) {
 	if os.Getenv(asHubbub) != "" {
 		setTestHook()
@@ -44,7 +39,7 @@ func TestMain(m *testing.M) {
 	// The settings of whoever runs the tests do not apply.
 	if filepath.Base(os.Args[0]) != "hubbub" {
 		_ = os.Setenv("XDG_CONFIG_HOME", filepath.Join(os.TempDir(), "hubbub-tests-have-no-settings"))
-		_ = flag.Set("test.parallel", strconv.Itoa(parallelTests)) // the command line may set another value
+		testkit.Parallel()
 	}
 	testscript.Main(m, map[string]func(){"hubbub": main})
 }
