@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 		childServer(dir)
 		return
 	}
-	testkit.Parallel()
+	testkit.Parallel(4)
 	// A connection that the proxy has reset can leave a sender in it.
 	const proxy = "github.com/Shopify/toxiproxy/v2"
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(proxy+"/toxics.(*ToxicStub).Run"),

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"log/slog"
 	"os"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -23,9 +24,9 @@ type T interface {
 // some of it, a passing test none.
 const Timeout = time.Minute
 
-// Parallel is for TestMain of packages whose tests mostly wait: eight run at once. The
+// Parallel is for TestMain of packages whose tests mostly wait: so many run at once. The
 // command line may set another number.
-func Parallel() { _ = flag.Set("test.parallel", "8") }
+func Parallel(tests int) { _ = flag.Set("test.parallel", strconv.Itoa(tests)) }
 
 // NoError ends the test if there is an error.
 func NoError(t T, err error) {

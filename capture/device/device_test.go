@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testkit.Parallel()
+	testkit.Parallel(8)
 	os.Exit(m.Run())
 }
 

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	// The settings of whoever runs the tests do not apply.
 	if filepath.Base(os.Args[0]) != "hubbub" {
 		_ = os.Setenv("XDG_CONFIG_HOME", filepath.Join(os.TempDir(), "hubbub-tests-have-no-settings"))
-		testkit.Parallel()
+		testkit.Parallel(8)
 	}
 	testscript.Main(m, map[string]func(){"hubbub": main})
 }

@@ -26,7 +26,7 @@ import (
 
 const testKey = "key-that-nobody-may-see"
 
-func TestMain(m *testing.M) { testkit.Parallel(); goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.Parallel(8); goleak.VerifyTestMain(m) }
 
 // serve starts a service without TLS.
 func serve(t *testing.T, s protocoltest.Service) (address string) {

@@ -24,7 +24,7 @@ import (
 	"hubbub/testkit"
 )
 
-func TestMain(m *testing.M) { testkit.Parallel(); goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.Parallel(8); goleak.VerifyTestMain(m) }
 
 // service is a service whose streams are correct, except for what is set. A turn
 // begins with the first loud sample.
