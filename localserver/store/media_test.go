@@ -326,13 +326,9 @@ func TestPermitIsUsedOnce(t *testing.T) {
 func TestAbandonedClaimOfAPermit(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
-	if err := s.media.names.Put(ctx, permitPrefix+"permit", []byte(`{"blob":"of another","at":"2026-01-01T00:00:00Z"}`)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, s.media.names.Put(ctx, permitPrefix+"permit", []byte(`{"blob":"of another","at":"2026-01-01T00:00:00Z"}`)))
 	w, err := s.CreateMedia(ctx, "a", "x", at(noon))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	w.Bind("permit")
 	if _, err := w.Commit(nil); err != nil {
 		t.Error(err)

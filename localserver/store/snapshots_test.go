@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"hubbub/testkit"
 )
 
 // A store in memory removes the oldest snapshots when there are too many.
@@ -13,9 +15,7 @@ func TestSnapshotsInMemoryAreBounded(t *testing.T) {
 	raw := noise(maxSnapshot/2, 1)
 	const n = 3 * snapshotMemory / maxSnapshot
 	for i := range n {
-		if err := s.PutSnapshot(t.Context(), fmt.Sprint(i), raw, time.Second); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, s.PutSnapshot(t.Context(), fmt.Sprint(i), raw, time.Second))
 	}
 	if _, _, err := s.Snapshot(t.Context(), "0"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("the oldest one: %v", err)

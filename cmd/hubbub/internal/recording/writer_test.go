@@ -209,9 +209,7 @@ func TestAudioOfAPage(t *testing.T) {
 		}
 	}
 	video := filepath.Join(t.TempDir(), "talk.mp4")
-	if err := errors.Join(os.WriteFile(video, nil, 0o600), os.Truncate(video, embedBytes+1)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, errors.Join(os.WriteFile(video, nil, 0o600), os.Truncate(video, embedBytes+1)))
 	c.Audio, c.Info.Length = video, 60
 	if a := c.Document(filepath.Dir(video), "auto").Audio; a == nil || *a != (export.Audio{URL: "talk.mp4"}) {
 		t.Errorf("a large file: %+v", a)
