@@ -179,7 +179,7 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 	s.startControl(ctx)
 	go s.monitorStore()
 	s.startTasks()
-	s.log.Info("serving", "url", s.URL(), "address", s.Addr(), "version", o.Version, "node", s.node)
+	s.log.Info("serving", "url", s.URL(), "address", s.Addr().String(), "version", o.Version, "node", s.node)
 	return s, nil
 }
 

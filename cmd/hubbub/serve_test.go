@@ -148,6 +148,8 @@ func TestServeLog(t *testing.T) {
 	if len(lines) != 1 {
 		t.Errorf("%d lines, want the warning about the fault alone: %q", len(lines), lines)
 	}
+	full, _ := serve(t, "--api-key", "k", "--tls", "off", "--log-format", "json")
+	full.says(`"address":"127.0.0.1:`, 1)
 	text, _ := serve(t, "--api-key", "k", "--tls", "off", "--log-level", "debug")
 	text.says("level=INFO msg=serving", 1)
 	if !strings.Contains(text.errors(), "level=DEBUG") {
