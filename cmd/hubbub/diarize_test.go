@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"hubbub/capture"
@@ -37,6 +38,20 @@ func TestDiarizeInterrupted(t *testing.T) {
 	x.Keys("C-c")
 	x.ends(exitInterrupted)
 	x.Shows("SPEAKER talk 1 ")
+}
+
+// TestDiarizeInNarrowTerminal: the progress stays in one line.
+func TestDiarizeInNarrowTerminal(t *testing.T) {
+	t.Parallel()
+	long := filepath.Join(t.TempDir(), "long.wav")
+	writeSilence(t, long, 20*60*60)
+	x := inTerminal(t, 12, 10, "diarize", long)
+	x.Shows(`s of`)
+	if screen := x.Shows(`[2-9]m[0-9]+s of`); strings.Count(screen, "s of") != 1 {
+		t.Errorf("the screen is\n%s", screen)
+	}
+	x.Keys("C-c")
+	x.exitCode()
 }
 
 // writeSilence writes a WAV file of so many seconds that needs no disk space where

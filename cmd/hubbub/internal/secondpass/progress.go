@@ -89,7 +89,8 @@ func (p *Progress) draw() {
 	defer p.screen.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fmt.Fprint(p.w, "\r\x1b[K"+p.text(time.Since(p.started)))
+	// Without line wrap: a narrow terminal would show each text in lines of its own.
+	fmt.Fprint(p.w, "\r\x1b[K\x1b[?7l"+p.text(time.Since(p.started))+"\x1b[?7h")
 }
 
 // text is the line after that time. Files that were not begun are taken to be as
