@@ -10,7 +10,7 @@ import (
 	"hubbub/capture/capturetest"
 	"hubbub/capture/device"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // stereoWAV has a tone of 500 Hz on its first channel and of 1500 Hz on its second.

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hubbub/protocol/recovered"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // fakeSource delivers samples in blocks of any size, then an error.

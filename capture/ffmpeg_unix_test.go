@@ -14,7 +14,7 @@ import (
 
 	"hubbub/capture/capturetest"
 	"hubbub/capture/program"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestOpenRecording decodes other formats with ffmpeg, and gives it nothing that

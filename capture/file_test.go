@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"hubbub/capture/capturetest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestNoAudio: the error for an input without audio names the cause and has a

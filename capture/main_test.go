@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestMain(m *testing.M) {

@@ -13,7 +13,7 @@ import (
 	"hubbub/capture/capturetest"
 	"hubbub/capture/device"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // fakeDevice is a native stream for tests.

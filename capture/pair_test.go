@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"hubbub/capture/device"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // simulated is a device with a clock of its own that plays a signal of real time.

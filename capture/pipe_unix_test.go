@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"hubbub/capture/capturetest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestNamedPipe: a path that is not a regular file is read as a stream, and

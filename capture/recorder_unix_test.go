@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"hubbub/capture/capturetest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestRecorderOutage: a recorder that ends is started again until it

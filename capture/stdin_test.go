@@ -15,7 +15,7 @@ import (
 
 	"hubbub/capture/capturetest"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func rawFloats(x []float32) []byte {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"hubbub/capture/device"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // opener replaces what Switch opens: microphones by their input.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"hubbub/localserver/apikeys"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func mustKey(t testing.TB, dir, account, plan string, life time.Duration, now time.Time) string {

@@ -13,7 +13,7 @@ import (
 	"hubbub/localserver/limits"
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // The path of a chunk without the engine (TLS, frame, checks, queue), compared

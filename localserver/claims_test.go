@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"hubbub/localserver/store"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // lossyStreams is a store whose responses to some calls of Begin are lost,

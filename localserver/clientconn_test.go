@@ -8,7 +8,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // clientConn is a client's end of a WebSocket that is read all the time, as

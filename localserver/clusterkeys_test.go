@@ -10,7 +10,7 @@ import (
 
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/certificate"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestClusterOfKeys revokes a key in the data folder of another node than the one

@@ -17,7 +17,7 @@ import (
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/certificate"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestClusterOfMedia: what is stored through one node can be read through another,

@@ -14,7 +14,7 @@ import (
 	"hubbub/localserver/store/backup"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // A running server is backed up, with a stream open; the stream is not affected,

@@ -17,7 +17,7 @@ import (
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // childDir is the environment variable that makes the test binary a server on

@@ -15,7 +15,7 @@ import (
 
 	"hubbub/localserver/certificate"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func plain(o *setup) { o.TLS.Mode = certificate.Off }

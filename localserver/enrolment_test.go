@@ -13,7 +13,7 @@ import (
 	"hubbub/localserver/engine/enginetest"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // demoAudio is the first seconds of the demo conversation.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // Uploads fill a small disk, something else fills the rest, and the server is

@@ -21,7 +21,7 @@ import (
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/certificate"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // garbage makes invalid requests, the same for a seed.

@@ -14,7 +14,7 @@ import (
 	"hubbub/localserver/certificate"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // refused dials and expects an error response.

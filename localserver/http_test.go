@@ -18,7 +18,7 @@ import (
 	"hubbub/localserver/certificate"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestConnectivity(t *testing.T) {

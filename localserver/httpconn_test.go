@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // unread are requests that net/http rejects by itself.

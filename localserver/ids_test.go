@@ -12,7 +12,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // upgrade is the head of a request that opens a WebSocket.

@@ -23,8 +23,8 @@ import (
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 	"hubbub/protocol/words"
-	"hubbub/testkit"
 )
 
 var (

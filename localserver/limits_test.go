@@ -12,7 +12,7 @@ import (
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/limits"
 	"hubbub/localserver/store"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func limitOf(n int) func(*setup) { return func(o *setup) { o.RatePerMinute = n } }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // Addresses and metrics are for known hosts only: a page under a foreign name

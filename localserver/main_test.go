@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // atEnd removes what tests share.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // A server is killed in the middle of an upload and started again on its

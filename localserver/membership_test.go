@@ -10,7 +10,7 @@ import (
 	"hubbub/localserver/engine"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // The streams that an earlier process has left are ended, and their events are

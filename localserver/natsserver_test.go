@@ -18,7 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // natsServer is one real nats-server, a process of its own.

@@ -20,7 +20,7 @@ import (
 
 	"hubbub/localserver/certificate"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // network is an unreliable network between clients and a server.

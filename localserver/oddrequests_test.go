@@ -20,7 +20,7 @@ import (
 
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/certificate"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 const (

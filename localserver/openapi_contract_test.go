@@ -11,7 +11,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // contract compares responses with openapi.json.

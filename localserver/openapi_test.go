@@ -19,7 +19,7 @@ import (
 	"hubbub/localserver/limits"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // untested are the responses that a test cannot cause: they need half a minute of

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // The password in a public address that cannot be used is not displayed.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // An overloaded node refuses new streams and nothing else.

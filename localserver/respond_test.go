@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // The response to a body that does not arrive in time has its own time to be

@@ -10,7 +10,7 @@ import (
 
 	"hubbub/localserver/apikeys"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // openWithKey opens a stream with an API key.

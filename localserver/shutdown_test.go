@@ -20,7 +20,7 @@ import (
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestShutdownFinishesOpenStreams(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"hubbub/localserver/certificate"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestOldTLSIsRefused(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"hubbub/localserver/apikeys"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // called is a request of a webhook.

@@ -15,8 +15,8 @@ import (
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 	"hubbub/protocol/words"
-	"hubbub/testkit"
 )
 
 // speech is a function as a words.Recogniser.

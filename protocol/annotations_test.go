@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // must is for a change that is legal.

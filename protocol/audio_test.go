@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestChunkRoundTrip(t *testing.T) {

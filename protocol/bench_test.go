@@ -3,7 +3,7 @@ package protocol
 import (
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func BenchmarkAppendChunk(b *testing.B) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestLiveStatusOnTheWire(t *testing.T) {

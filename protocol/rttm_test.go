@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestFormatRTTM(t *testing.T) {

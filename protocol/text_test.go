@@ -3,7 +3,7 @@ package protocol
 import (
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestSetText(t *testing.T) {

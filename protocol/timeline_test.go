@@ -14,7 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestTimelineFiles plays testdata/timeline/*.txt: above the line "--" what

@@ -13,7 +13,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/recovered"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // openTerminal runs this test binary as runSample does, in a terminal.

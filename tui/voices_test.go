@@ -10,7 +10,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 	"hubbub/tui/tuitest"
 )
 

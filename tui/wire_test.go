@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 	"hubbub/protocol/trace"
-	"hubbub/testkit"
 	"hubbub/tui/canvas"
 	"hubbub/tui/tuitest"
 	"hubbub/tui/wire"

@@ -12,7 +12,7 @@ import (
 	"github.com/mewkiz/flac/meta"
 
 	"hubbub/capture/capturetest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // flacBytes encodes the same samples into each channel, in blocks of 1024.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"hubbub/capture/capturetest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 
 	"go.uber.org/goleak"
 )

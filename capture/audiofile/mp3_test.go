@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"hubbub/capture/capturetest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // The files in testdata: 0.5 s of silence, 0.2 s of a tone of 1 kHz at -6 dB,

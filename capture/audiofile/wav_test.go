@@ -16,7 +16,7 @@ import (
 	"github.com/go-audio/wav"
 
 	"hubbub/capture/capturetest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // wavShape is a WAV file for tests, true or lying.

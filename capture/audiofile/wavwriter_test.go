@@ -14,7 +14,7 @@ import (
 
 	"hubbub/capture/capturetest"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 
 	"github.com/go-audio/wav"
 )

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // Programs puts shell scripts in the place of all programs that PATH has.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // Need skips the test if a program is missing, or fails it if

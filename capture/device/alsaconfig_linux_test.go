@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestALSAConfigWithoutAudio: a configuration that defines no device is an error

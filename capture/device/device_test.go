@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestMain(m *testing.M) {

@@ -11,7 +11,7 @@ import (
 
 	"hubbub/capture/audiofile"
 	"hubbub/capture/capturetest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestRecordersOfVirtualMicrophone: each recorder records a tone from the default device, and from a device that it calls

@@ -14,7 +14,7 @@ import (
 	"hubbub/capture/audiofile"
 	"hubbub/capture/capturetest"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestRecorderOrder: the first recorder that delivers audio is used. One that ends,

@@ -16,7 +16,7 @@ import (
 
 	"hubbub/capture/audiofile"
 	"hubbub/capture/capturetest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 const chunk = SampleRate / 10 // samples, 100 ms

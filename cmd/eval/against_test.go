@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestAgainst: the differences to an earlier run are those of the recordings that

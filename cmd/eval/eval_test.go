@@ -16,7 +16,7 @@ import (
 	"github.com/mewkiz/flac"
 
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // makeSet writes a folder with one recording of 12 s: 2 s of quiet, 4 s of

@@ -13,7 +13,7 @@ import (
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/evaluation"
 	"hubbub/localserver/engine/voiceprint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestTheRowOfNames: rates and the median time, and a dash where the meetings have

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestSecondPass scores the second pass, from audio and from the stored output of the

@@ -7,7 +7,7 @@ import (
 
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/offline"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // Each parameter can be set by its name, and changes alone.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // Client, TLS and server change nothing: the program's turns are those of the engine

@@ -6,7 +6,7 @@ import (
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/enginetest"
 	"hubbub/localserver/engine/inference"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestEmbeddingsOfPeople: segments of one person in the demo are more similar than

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"hubbub/capture"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // twoChannels writes the first 25 s of the demo: on the first channel up to a time,

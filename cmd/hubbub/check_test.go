@@ -17,7 +17,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/protocol/protocoltest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 const checkKey = "key-that-nobody-may-see"

@@ -13,7 +13,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // Programs that others write know nothing of ours but the interface. Here their

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"hubbub/capture"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestRealKeyRing goes through a real secret service, on a session bus of its

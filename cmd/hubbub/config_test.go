@@ -12,7 +12,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/keyring"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // mockRing gives the test a key ring in memory.

@@ -23,7 +23,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/conform"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // runRules runs rules against a server.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // endingServer is a server whose end is an error, or nil after a shutdown.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"hubbub/cmd/hubbub/internal/recording"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func panicWhen(file string) {

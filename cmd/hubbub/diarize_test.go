@@ -9,7 +9,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/capture/audiofile"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestDiarizeInterrupted interrupts while one file is finished and another is

@@ -15,7 +15,7 @@ import (
 
 	"hubbub/localserver/faults"
 	"hubbub/protocol/conform"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // documentation returns the text of every page of documentation, by path from

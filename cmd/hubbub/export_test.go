@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestRefineInterrupted interrupts the second pass of a recording, whose progress and

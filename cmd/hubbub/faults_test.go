@@ -13,7 +13,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/check"
 	"hubbub/protocol/client"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // serveHere starts a server with the key checkKey in this process.

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // smallDisk is a folder on a file system of so many bytes; without the right to

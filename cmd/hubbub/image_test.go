@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // imageFiles returns the files of a tar archive below 100 MB, by name; folders and

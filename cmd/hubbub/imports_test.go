@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // row is the last two cells of a row in ARCHITECTURE.md's table of packages.

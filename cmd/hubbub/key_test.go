@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"hubbub/protocol/client"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // A server on a data folder alone accepts keys that are made while it runs,

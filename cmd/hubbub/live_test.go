@@ -13,7 +13,7 @@ import (
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestKilledRecording kills the program with SIGKILL while it records: all

@@ -23,7 +23,7 @@ import (
 	"hubbub/capture/device"
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // asHubbub makes the test binary run as the program itself, with its test hooks

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // Every command that help lists has a manual page, every shell its completions, and two runs write the same bytes.

@@ -12,7 +12,7 @@ import (
 	"hubbub/capture/capturetest"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // pause suspends the virtual microphone, or resumes it.

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // reservePort returns an address for listeners that come and go. Until the test ends

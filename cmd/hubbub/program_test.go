@@ -16,7 +16,7 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // skipShort skips a test that starts programs with go test -short.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"hubbub/capture/capturetest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestMicrophoneWithoutCgo: a build without PortAudio records speech with parec, and

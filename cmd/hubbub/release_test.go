@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestRelease: the binaries of `make release` are for the systems and processors that their archives name. Those for

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"hubbub/cmd/hubbub/internal/recording"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestReplayScreen plays a recording in a terminal: it pauses, seeks, changes

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"hubbub/cmd/hubbub/internal/recording"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestScreen runs a session on a real terminal: lanes appear while people talk,

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestServe uses the server as a remote service: over TLS with its own

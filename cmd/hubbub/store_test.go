@@ -11,7 +11,7 @@ import (
 
 	"hubbub/localserver/store"
 	"hubbub/localserver/store/datafolder"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // A stopped server's data folder is checked and emptied; the exit code tells

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestTerminalIsNotAsked runs a command without a screen: it asks the terminal for nothing,

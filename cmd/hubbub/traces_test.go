@@ -13,7 +13,7 @@ import (
 	spans "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // A server exports its requests as spans, with the parent that a client names,

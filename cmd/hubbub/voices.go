@@ -347,7 +347,7 @@ func (a *App) storeVoices(store voices.Store, length string, list ...voices.Voic
 	if len(list) == 1 {
 		are = "voiceprint of " + list[0].Name + length + " is"
 	}
-	a.notice("the %s stored in %s; no audio is stored\nDelete one with `hubbub voices remove`.", are, store.Dir)
+	a.notice("the %s stored in %s; no audio is stored\n`hubbub voices remove NAME` deletes it.", are, store.Dir)
 	if len(replaced) > 0 {
 		a.notice("%s: the earlier voiceprint is replaced", names(replaced))
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"hubbub/cmd/hubbub/internal/recording"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestWatch sends a stream to a server and watches it from elsewhere: early

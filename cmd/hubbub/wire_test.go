@@ -13,8 +13,8 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/protocol/protocoltest"
+	"hubbub/protocol/testkit"
 	"hubbub/protocol/trace"
-	"hubbub/testkit"
 )
 
 // wireRecord is what scripts read of a line of --output wire.

@@ -24,7 +24,7 @@ import (
 
 	"hubbub/localserver/store"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 const staticKey = "key-for-tests"

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // recordOf returns the only record of an account.

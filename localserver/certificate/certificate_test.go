@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func verified(t *testing.T, c *Certificate, name string, at time.Time) error {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestConfig(t *testing.T) {

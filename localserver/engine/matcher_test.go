@@ -8,7 +8,7 @@ import (
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/enginetest"
 	"hubbub/localserver/engine/voiceprint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // BenchmarkRecognise processes the demo, which has four people, with nobody and

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"hubbub/localserver/engine/enginetest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // vowels makes seconds of what the networks take for speech: harmonics under three

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/enginetest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // labels are the active labels of each frame, a bit for each label.

@@ -16,7 +16,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // plan is a plan of faults that are separated by spaces.

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // accepted is the server's side of a connection over TCP, and the client's side.

@@ -18,7 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // After all tests no goroutine may be left, except those in which net/http waits for

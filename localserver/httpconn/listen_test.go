@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // Every error of Listen names the address, says in the program's own words what is

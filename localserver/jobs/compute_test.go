@@ -7,7 +7,7 @@ import (
 	"hubbub/localserver/engine/offline"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // A number of speakers that was not found is a warning, and silence another one.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"hubbub/localserver/store"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestDecoderHangs: an ffmpeg that hangs, with a child that hangs too, is killed after

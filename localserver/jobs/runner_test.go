@@ -20,7 +20,7 @@ import (
 	"hubbub/capture/audiofile"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

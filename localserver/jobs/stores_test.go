@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"hubbub/localserver/store"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // pending is a store in which a record can be read some time after others of its key

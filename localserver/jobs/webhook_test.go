@@ -13,7 +13,7 @@ import (
 
 	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // unreadable is a store whose media cannot be read.

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // fakeLeases are leases in memory that can be unavailable.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"hubbub/localserver/store"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // never is a store that responds.

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func hosts(t *testing.T, list ...string) Hosts {

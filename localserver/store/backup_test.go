@@ -17,7 +17,7 @@ import (
 	"hubbub/localserver/store/backup"
 	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // filled is a store on disk with everything in it, and what it has to read.

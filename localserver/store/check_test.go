@@ -15,7 +15,7 @@ import (
 
 	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // streamsOnDisk creates a store with streams, an object and events, and

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestCountersSlide(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // childDir is the environment variable that makes the test binary the process

@@ -10,7 +10,7 @@ import (
 
 	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestFolderIsLocked(t *testing.T) {

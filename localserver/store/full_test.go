@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // smallDisk mounts a file system of 64 MiB, where that is permitted.

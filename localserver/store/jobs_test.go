@@ -14,7 +14,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func job(id string) Job {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestJournalOrder(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // noise is n bytes that are the same for the same seed.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 const quota = 1 << 20

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // A store in memory removes the oldest snapshots when there are too many.

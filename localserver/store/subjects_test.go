@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // No name that could break the connection becomes part of a subject, and the

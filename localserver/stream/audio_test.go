@@ -11,7 +11,7 @@ import (
 	"hubbub/capture/audiofile"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // blocked is a store that begins to write when gate is closed.

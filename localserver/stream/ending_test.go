@@ -14,7 +14,7 @@ import (
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol/protocoltest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // ended closes a stream that has two events and expects a close code, and an

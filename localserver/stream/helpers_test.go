@@ -17,7 +17,7 @@ import (
 	"hubbub/localserver/store"
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"hubbub/localserver/store"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // idOf is the id of a stream that a test names.

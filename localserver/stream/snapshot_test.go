@@ -16,7 +16,7 @@ import (
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // recalling is a Diarizer with snapshots: a text.

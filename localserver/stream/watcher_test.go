@@ -15,7 +15,7 @@ import (
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // lastState is the newest state that a watcher got.

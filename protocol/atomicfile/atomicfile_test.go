@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func content(t *testing.T, path string) string {

@@ -13,7 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/protocol/protocoltest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // A connection that takes less than a stream needs, while the buffers still take all.

@@ -9,7 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hubbub/protocol/protocoltest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // On a terminal the table stays within it, words whole, and says with colours

@@ -21,8 +21,8 @@ import (
 
 	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
+	"hubbub/protocol/testkit"
 	"hubbub/protocol/trace"
-	"hubbub/testkit"
 
 	"github.com/gorilla/websocket"
 )

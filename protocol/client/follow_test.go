@@ -12,7 +12,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/recovered"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // resumedService has the streams first and second; statuses has the status of the n-th

@@ -17,7 +17,7 @@ import (
 
 	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // tunnels is a proxy that responds to CONNECT with a status, and for 200 connects.

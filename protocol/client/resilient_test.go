@@ -18,7 +18,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestResumes loses a stream in the middle: to the outside there is one

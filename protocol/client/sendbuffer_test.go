@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestLiveBufferDropsTheOldest fills the buffer of a source that cannot wait:

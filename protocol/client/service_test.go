@@ -18,7 +18,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 const testKey = "secret-key-8c1f"

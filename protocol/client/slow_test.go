@@ -14,7 +14,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // bufferedConn is a connection whose peer is never blocked by its reader, as with

@@ -12,7 +12,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestSendRefusesWhatIsNoNextChunk(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
+	"hubbub/protocol/testkit"
 	"hubbub/protocol/trace"
-	"hubbub/testkit"
 )
 
 const testToken = "tok/en+5f.8=1c"

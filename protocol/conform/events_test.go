@@ -11,7 +11,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // script makes messages: +LABEL@SECONDS starts a turn, -LABEL@SECONDS ends one,

@@ -21,7 +21,7 @@ import (
 	"hubbub/protocol/client"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestMain(m *testing.M) { testkit.Parallel(8); goleak.VerifyTestMain(m) }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 var update = flag.Bool("update", false, "write the golden files again")

@@ -12,7 +12,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/export/browsertest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // tone writes a WAV file of so many seconds of a quiet tone.

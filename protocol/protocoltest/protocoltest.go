@@ -28,7 +28,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // What the service returns unless a test replaces it.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // A process that does not end is killed with the processes that it has started.

@@ -14,7 +14,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // recogniser is a function as a Recogniser.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestRecording: every turn of a recording gets its words, however slow the recogniser

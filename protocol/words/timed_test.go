@@ -14,7 +14,7 @@ import (
 
 	"hubbub/capture/audiofile"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestTimedEndpoint asks endpoints for the times of words: one that has them, those

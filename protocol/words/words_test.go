@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // selfProcess is this binary as a recogniser.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 	"hubbub/protocol/trace"
-	"hubbub/testkit"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 )

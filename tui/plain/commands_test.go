@@ -11,7 +11,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 )

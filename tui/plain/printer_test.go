@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 	"hubbub/protocol/trace"
-	"hubbub/testkit"
 	"hubbub/tui/display"
 )
 

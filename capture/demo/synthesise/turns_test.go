@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestScript(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestSnapshotFields fails for a new field until it is decided whether a later

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/weights"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // example is the input of three speakers and what PyTorch makes of it.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/weights"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // vectors are the stored outputs of PyTorch for a synthetic signal.

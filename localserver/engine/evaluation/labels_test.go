@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestLabelsByHand(t *testing.T) {

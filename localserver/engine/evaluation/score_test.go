@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestScoreReproducesPublishedFigures(t *testing.T) {

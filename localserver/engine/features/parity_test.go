@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/weights"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestParity compares with what PyTorch and SciPy make of a synthetic signal.

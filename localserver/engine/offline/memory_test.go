@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/clustering"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // liveHeap is the memory in use, in bytes.

@@ -13,7 +13,7 @@ import (
 	"hubbub/localserver/engine/decoder"
 	"hubbub/localserver/engine/enginetest"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // person makes embeddings of one voice: a random direction with noise.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/clustering"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // atAngle are clusters of 1 s of one voice: all with the cosine that this angle

@@ -11,7 +11,7 @@ import (
 	"hubbub/localserver/engine/embedding"
 	"hubbub/localserver/engine/nn"
 	"hubbub/localserver/engine/weights"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // pair is both networks over one stream.

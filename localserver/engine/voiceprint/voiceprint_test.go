@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/enginetest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 const rate = 16000

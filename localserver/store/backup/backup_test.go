@@ -20,7 +20,7 @@ import (
 	"hubbub/localserver/store/datafolder"
 	"hubbub/localserver/store/embedded"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // After all tests no goroutine may be left, including those of the NATS servers.

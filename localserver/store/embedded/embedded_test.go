@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"hubbub/localserver/store/datafolder"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // After all tests no goroutine may be left, including those of the NATS servers.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // Browser is headless Chromium with one page, spoken to over its debugging

@@ -12,7 +12,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/protocoltest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // service is a fake service whose streams are served by do.

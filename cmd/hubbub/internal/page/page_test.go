@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

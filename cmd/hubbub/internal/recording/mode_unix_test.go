@@ -12,7 +12,7 @@ import (
 
 	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/export"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestExportIntoPipe: a pipe, like a device, is written to, and a link stays one.

@@ -12,7 +12,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // tape is a recording without audio: two turns, one of which never ends.

@@ -14,7 +14,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/protocol"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // newTestRecorder records nothing yet; the service has no latency.

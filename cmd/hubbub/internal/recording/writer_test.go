@@ -17,7 +17,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/export"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // create records a microphone into a new folder.

@@ -14,7 +14,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/localserver/engine/offline"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 func TestProgressText(t *testing.T) {

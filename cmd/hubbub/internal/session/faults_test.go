@@ -10,7 +10,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/protocoltest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestFaultyMessagesAreReported: what cannot be read is not passed over in silence, what is

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"hubbub/capture"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // noticed is a display without a screen that keeps notices.

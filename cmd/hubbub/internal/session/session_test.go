@@ -22,7 +22,7 @@ import (
 	"hubbub/protocol/client"
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/recovered"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 	"hubbub/tui/display"
 )
 

@@ -19,7 +19,7 @@ import (
 	"hubbub/protocol/client"
 	"hubbub/protocol/export"
 	"hubbub/protocol/protocoltest"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 	"hubbub/tui"
 	"hubbub/tui/display"
 )

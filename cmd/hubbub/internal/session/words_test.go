@@ -16,8 +16,8 @@ import (
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
+	"hubbub/protocol/testkit"
 	"hubbub/protocol/words"
-	"hubbub/testkit"
 )
 
 // slowRecogniser takes a time for each turn.

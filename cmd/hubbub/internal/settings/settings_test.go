@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // TestEverySettingIsDocumented checks that docs/settings.md has a line for each.

@@ -12,7 +12,7 @@ import (
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // speech is the first six seconds of the demo, in which one person talks.

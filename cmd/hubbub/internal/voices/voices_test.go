@@ -17,7 +17,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/hint"
-	"hubbub/testkit"
+	"hubbub/protocol/testkit"
 )
 
 // filled is a store with voices of some names.
