@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/capture/audiofile"
 	"hubbub/localserver/apikeys"
 )
 
@@ -29,7 +30,7 @@ func TestClusterOfJobs(t *testing.T) {
 		}
 		select {
 		case <-killed:
-			_, _ = w.Write(wav(make([]float32, 16000)))
+			_, _ = w.Write(audiofile.WAV(make([]float32, 16000)))
 		case <-r.Context().Done():
 		}
 	}))

@@ -3,7 +3,6 @@ package localserver
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,15 +35,6 @@ var (
 func demoVoiceprint(t testing.TB) string {
 	demoPrintOnce.Do(func() { demoPrint = voiceprintOf(t, demoAudio(t, 6)[16000:]) })
 	return demoPrint
-}
-
-// wav is a 16-bit WAV file.
-func wav(samples []float32) []byte {
-	b := audiofile.WAVHeader(int64(2 * len(samples)))
-	for _, x := range samples {
-		b = binary.LittleEndian.AppendUint16(b, uint16(int16(x*32767)))
-	}
-	return b
 }
 
 // upload stores an object as the published client does: without credential and
@@ -101,7 +91,7 @@ func (h *host) jobEnd(id string) (status protocol.JobStatus, body string) {
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
-	h.upload("talk", wav(demoAudio(t, 8)))
+	h.upload("talk", audiofile.WAV(demoAudio(t, 8)))
 	const fields = `"url":"media://talk","model":"precision-2","numSpeakers":null,"minSpeakers":null,"maxSpeakers":null,"confidence":true,"turnLevelConfidence":true,"exclusive":true,"transcription":null`
 
 	a := h.submit("diarize", `{`+fields+`,"webhook":null,"webhookStatusOnly":null,"transcriptionConfig":{"model":"x"}}`)
@@ -188,7 +178,7 @@ func TestJobTranscription(t *testing.T) {
 		"broken":  speech(func(context.Context, []byte) (string, error) { return "", errors.New("secret cause") }),
 	} {
 		h := serve(t, func(o *setup) { o.Words = recogniser })
-		h.upload("talk", wav(demoAudio(t, 8)))
+		h.upload("talk", audiofile.WAV(demoAudio(t, 8)))
 		if name == "untimed" {
 			h.jobEnd(h.submit("diarize", `{"url":"media://talk","transcription":false,"transcriptionConfig":{"model":"x"}}`).JobID)
 			if calls.Load() > 0 {
@@ -245,8 +235,8 @@ func TestJobFailures(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
 	silence := make([]float32, 16000)
-	for name, body := range map[string][]byte{"empty": {}, "text": []byte("this is no audio"), "one": wav(silence[:1]), "silence": wav(silence),
-		"cut": wav(silence)[:1000], "long": wav(make([]float32, 31*16000))} {
+	for name, body := range map[string][]byte{"empty": {}, "text": []byte("this is no audio"), "one": audiofile.WAV(silence[:1]), "silence": audiofile.WAV(silence),
+		"cut": audiofile.WAV(silence)[:1000], "long": audiofile.WAV(make([]float32, 31*16000))} {
 		h.upload(name, body)
 	}
 	for _, c := range []struct{ operation, name, want string }{
@@ -345,7 +335,7 @@ func TestJobIsReturned(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := serve(t, func(o *setup) { o.DataDir = dir })
-	first.upload("long", wav(make([]float32, 20*60*16000)))
+	first.upload("long", audiofile.WAV(make([]float32, 20*60*16000)))
 	id := first.submit("diarize", `{"url":"media://long"}`).JobID
 	testkit.Eventually(t, "a running job", func() bool { return first.jobs.Counters.Running.Load() == 1 })
 	testkit.NoError(t, first.Shutdown(t.Context()))
@@ -354,7 +344,7 @@ func TestJobIsReturned(t *testing.T) {
 	if err != nil || rec.Status != store.JobPending || rec.Attempts != 0 {
 		t.Errorf("after the shutdown: %+v (%v)", rec, err)
 	}
-	waiting.upload("long", wav(make([]float32, 1600)))
+	waiting.upload("long", audiofile.WAV(make([]float32, 1600)))
 	testkit.NoError(t, waiting.Shutdown(t.Context()))
 	second := serve(t, func(o *setup) { o.DataDir = dir })
 	if status, body := second.jobEnd(id); status.Status != "succeeded" {

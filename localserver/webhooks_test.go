@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/capture/audiofile"
 	"hubbub/localserver/apikeys"
 	"hubbub/protocol/testkit"
 )
@@ -58,7 +59,7 @@ func TestWebhook(t *testing.T) {
 	root, err := apikeys.WebhookRoot(dir) // as `hubbub key webhook`
 	testkit.NoError(t, err)
 	secret := apikeys.WebhookSecret(root, apikeys.DefaultAccount)
-	h.upload("silence", wav(make([]float32, 1600)))
+	h.upload("silence", audiofile.WAV(make([]float32, 1600)))
 	url, calls := receiver(t, 500)
 	id := h.submit("diarize", fmt.Sprintf(`{"url":"media://silence","webhook":"%s/x"}`, url)).JobID
 	want := fmt.Sprintf(`{"jobId":%q,"status":"succeeded","output":{"diarization":[]}}`, id)
@@ -95,7 +96,7 @@ func TestWebhook(t *testing.T) {
 // TestFetch fetches audio from a host that the operator named, and from no other.
 func TestFetch(t *testing.T) {
 	t.Parallel()
-	audio := wav(make([]float32, 1600))
+	audio := audiofile.WAV(make([]float32, 1600))
 	source := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/talk.wav":

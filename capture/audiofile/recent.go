@@ -36,12 +36,12 @@ func (r *Recent) put(s int16) {
 }
 
 // Span is the audio between two positions, as far as it is kept, and where it begins.
-func (r *Recent) Span(from, to int64) (first int64, samples []int16) {
+func (r *Recent) Span(from, to int64) (first int64, samples []float32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	first, to = max(from, r.end-r.size, 0), min(to, r.end)
 	for n := first; n < to; n++ {
-		samples = append(samples, r.samples[n%r.size])
+		samples = append(samples, float32(r.samples[n%r.size])/32768)
 	}
 	return first, samples
 }

@@ -18,7 +18,7 @@ func TestRecent(t *testing.T) {
 		if len(s) == 0 {
 			return -1
 		}
-		return int(float64(s[0])/327.68 + 0.5)
+		return int(float64(s[0])*100 + 0.5)
 	}
 	bounds := func(wantFrom, wantTo float64) {
 		t.Helper()

@@ -3,6 +3,7 @@ package audiofile
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // WAVHeaderBytes is the length of a WAVHeader.
@@ -27,6 +28,20 @@ func WAVHeader(sampleBytes int64) []byte {
 	b = le.AppendUint16(b, 16)
 	b = append(b, "data"...)
 	return le.AppendUint32(b, clip(sampleBytes))
+}
+
+// WAV is samples as a WAV file, with 16 bits.
+func WAV(samples []float32) []byte {
+	return AppendPCM16(WAVHeader(int64(2*len(samples))), samples)
+}
+
+// AppendPCM16 appends samples with 16 bits, little-endian, as they follow a WAVHeader.
+func AppendPCM16(b []byte, samples []float32) []byte {
+	b = slices.Grow(b, 2*len(samples))
+	for _, x := range samples {
+		b = binary.LittleEndian.AppendUint16(b, uint16(PCM16(x)))
+	}
+	return b
 }
 
 // PCM16 is a sample with 16 bits. Values outside -1..1 are clipped, and NaN becomes 0.

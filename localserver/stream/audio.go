@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"log/slog"
 	"time"
@@ -92,12 +91,8 @@ func (a *audioWriter) add(samples []float32) {
 	if a == nil || a.full {
 		return
 	}
-	pcm := make([]byte, 0, 2*len(samples))
-	for _, x := range samples {
-		pcm = binary.LittleEndian.AppendUint16(pcm, uint16(audiofile.PCM16(x)))
-	}
 	select {
-	case a.queue <- pcm:
+	case a.queue <- audiofile.AppendPCM16(nil, samples):
 	default:
 		a.full = true
 		a.log.Error("the audio of a stream is not stored: the store is too slow for it")

@@ -2,7 +2,6 @@ package conform
 
 import (
 	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -291,7 +290,7 @@ func (p *prober) speechLocation() string { return "media://" + p.prefix + "/spee
 
 // diarizeSpeech is a job on the speech, and its end.
 func (p *prober) diarizeSpeech() *response {
-	p.store(p.speechLocation(), wav(p.Speech))
+	p.store(p.speechLocation(), string(audiofile.WAV(p.Speech)))
 	return p.jobEnd(p.jobID(p.createJob("diarize", fmt.Sprintf(`{"url":%q,"turnLevelConfidence":true,"confidence":true,"exclusive":true}`, p.speechLocation()))))
 }
 
@@ -327,7 +326,7 @@ func (p *prober) makeVoiceprint() *response {
 	}
 	at := "media://" + p.prefix + "/turn.wav"
 	rate := protocol.Seconds(audiofile.SampleRate)
-	p.store(at, wav(p.Speech[int(t.Start*rate):min(int(t.End*rate), len(p.Speech))]))
+	p.store(at, string(audiofile.WAV(p.Speech[int(t.Start*rate):min(int(t.End*rate), len(p.Speech))])))
 	return p.jobEnd(p.jobID(p.createJob("voiceprint", locationBody(at))))
 }
 
@@ -346,13 +345,4 @@ func (p *prober) identifySpeech() *response {
 // speech is the length of the speech.
 func (p *prober) speech() time.Duration {
 	return time.Duration(len(p.Speech)/protocol.ChunkSamples) * protocol.ChunkDuration
-}
-
-// wav is samples as a WAV file.
-func wav(samples []float32) string {
-	b := audiofile.WAVHeader(int64(2 * len(samples)))
-	for _, s := range samples {
-		b = binary.LittleEndian.AppendUint16(b, uint16(audiofile.PCM16(s)))
-	}
-	return string(b)
 }

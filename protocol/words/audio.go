@@ -1,7 +1,6 @@
 package words
 
 import (
-	"encoding/binary"
 	"math"
 	"slices"
 	"sync"
@@ -39,7 +38,7 @@ func newAudio() *audio { return &audio{Recent: audiofile.NewRecent(kept)} }
 // are cut at pauses, and where the first one begins. What another turn has taken
 // before is silent, so that the words of overlapping speech are not attributed twice.
 // Less than MinTurn gives no parts.
-func (a *audio) take(start, end float64) (from float64, parts [][]int16) {
+func (a *audio) take(start, end float64) (from float64, parts [][]float32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	turn := span{int64(math.Round(start * sampleRate)), int64(math.Round(end * sampleRate))}
@@ -85,7 +84,7 @@ func (a *audio) use(s span) {
 
 // cut cuts samples into parts of at most maxPart, at the quietest moment of the
 // second half of each.
-func cut(samples []int16) (parts [][]int16) {
+func cut(samples []float32) (parts [][]float32) {
 	const most, step = int(maxPart * sampleRate), sampleRate / 10
 	for len(samples) > most {
 		at, quietest := most, math.Inf(1)
@@ -102,14 +101,4 @@ func cut(samples []int16) (parts [][]int16) {
 		samples = samples[at:]
 	}
 	return append(parts, samples)
-}
-
-// wav is samples as a WAV file: 16 kHz, mono, 16 bits.
-func wav(samples []int16) []byte {
-	header := audiofile.WAVHeader(int64(2 * len(samples)))
-	b := append(make([]byte, 0, len(header)+2*len(samples)), header...)
-	for _, s := range samples {
-		b = binary.LittleEndian.AppendUint16(b, uint16(s))
-	}
-	return b
 }

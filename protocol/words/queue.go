@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"hubbub/capture/audiofile"
 	"hubbub/protocol"
 )
 
@@ -167,13 +168,13 @@ func (q *Queue) waitInterval() error {
 }
 
 // recognise returns the words of the parts of a turn.
-func (q *Queue) recognise(parts [][]int16) string {
+func (q *Queue) recognise(parts [][]float32) string {
 	if len(parts) == 0 {
 		return ""
 	}
 	var all []string
 	for _, p := range parts {
-		text, _, err := q.o.Recogniser.Recognise(q.ctx, wav(p), false)
+		text, _, err := q.o.Recogniser.Recognise(q.ctx, audiofile.WAV(p), false)
 		if err != nil {
 			q.failed(err)
 			return ""

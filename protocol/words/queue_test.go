@@ -26,7 +26,7 @@ func (r recogniser) Recognise(ctx context.Context, wav []byte, _ bool) (string, 
 }
 
 // demoSpeech is the beginning of the first turn of the demo conversation.
-func demoSpeech(t *testing.T) (samples []int16) {
+func demoSpeech(t *testing.T) (samples []float32) {
 	t.Helper()
 	stream, err := flac.ParseFile("../../capture/demo/demo.flac")
 	testkit.NoError(t, err)
@@ -35,7 +35,7 @@ func demoSpeech(t *testing.T) (samples []int16) {
 		frame, err := stream.ParseNext()
 		testkit.NoError(t, err)
 		for _, s := range frame.Subframes[0].Samples {
-			samples = append(samples, int16(s))
+			samples = append(samples, float32(s)/32768)
 		}
 	}
 	return samples[sampleRate/2:]
@@ -157,7 +157,7 @@ func TestQueueIsBoundedAndCounts(t *testing.T) {
 }
 
 // lengths are the lengths of parts in seconds.
-func lengths(_ float64, parts [][]int16) (out []float64) {
+func lengths(_ float64, parts [][]float32) (out []float64) {
 	for _, p := range parts {
 		out = append(out, float64(len(p))/sampleRate)
 	}
@@ -183,8 +183,8 @@ func TestAudioOfATurn(t *testing.T) {
 		t.Errorf("the audio begins at %v s", from)
 	}
 	part := parts[0]
-	if at := func(seconds float64) int16 { return part[int((seconds-10.8)*sampleRate)] }; at(11.5) != 0 || at(12.5) == 0 {
-		t.Errorf("at 11.5 s %d, at 12.5 s %d", at(11.5), at(12.5))
+	if at := func(seconds float64) float32 { return part[int((seconds-10.8)*sampleRate)] }; at(11.5) != 0 || at(12.5) == 0 {
+		t.Errorf("at 11.5 s %v, at 12.5 s %v", at(11.5), at(12.5))
 	}
 	if _, got := a.take(10.5, 12.8); got != nil {
 		t.Errorf("speech that was recognised: %v", lengths(0, got))
@@ -201,9 +201,9 @@ func TestAudioOfATurn(t *testing.T) {
 }
 
 func TestLongTurnsAreCutAtPauses(t *testing.T) {
-	samples := make([]int16, 40*sampleRate)
+	samples := make([]float32, 40*sampleRate)
 	for i := range samples {
-		samples[i] = 1000
+		samples[i] = 0.03
 	}
 	clear(samples[12*sampleRate : 12*sampleRate+sampleRate/5])
 	clear(samples[22*sampleRate : 22*sampleRate+sampleRate/5])

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"hubbub/capture/audiofile"
 	"hubbub/protocol"
 )
 
@@ -121,7 +122,7 @@ func (r *Recording) count(err error) {
 }
 
 // turn recognises one turn: all of it, or none. Its audio begins at from.
-func (r *Recording) turn(ctx context.Context, i int, from float64, parts [][]int16) {
+func (r *Recording) turn(ctx context.Context, i int, from float64, parts [][]float32) {
 	t := &r.turns[i]
 	var all []string
 	var words []protocol.Turn
@@ -145,9 +146,9 @@ func (r *Recording) turn(ctx context.Context, i int, from float64, parts [][]int
 }
 
 // part recognises a part of a turn. What may succeed later is tried again.
-func (r *Recording) part(ctx context.Context, samples []int16) (text string, timed []Word, err error) {
+func (r *Recording) part(ctx context.Context, samples []float32) (text string, timed []Word, err error) {
 	for try := 0; ; try++ {
-		text, timed, err = r.recogniser.Recognise(ctx, wav(samples), r.timed)
+		text, timed, err = r.recogniser.Recognise(ctx, audiofile.WAV(samples), r.timed)
 		e := (*Error)(nil)
 		if !errors.As(err, &e) || !e.temporary || try == len(retryPauses) || r.failures() > 0 {
 			return text, timed, err

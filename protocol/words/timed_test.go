@@ -48,7 +48,7 @@ func TestTimedEndpoint(t *testing.T) {
 		r, err := New(s.URL, "", "")
 		testkit.NoError(t, err)
 		for range 2 {
-			text, words, err := Limit(r, 1).Recognise(t.Context(), wav(make([]int16, sampleRate)), true)
+			text, words, err := Limit(r, 1).Recognise(t.Context(), audiofile.WAV(make([]float32, sampleRate)), true)
 			if got := fmt.Sprint(text, " ", words); err != nil || got != c.want {
 				t.Errorf("%s: %s, %v, want %s", c.name, got, err, c.want)
 			}
@@ -68,7 +68,7 @@ func TestRefusedTwice(t *testing.T) {
 	r, _ := New(s.URL, "", "")
 	e := r.(*endpoint)
 	defer e.client.CloseIdleConnections()
-	if _, _, err := e.Recognise(t.Context(), wav(nil), true); err == nil || e.untimed.Load() {
+	if _, _, err := e.Recognise(t.Context(), audiofile.WAV(nil), true); err == nil || e.untimed.Load() {
 		t.Errorf("%v, %v", err, e.untimed.Load())
 	}
 }

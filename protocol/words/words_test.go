@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/capture/audiofile"
 	"hubbub/protocol/testkit"
 )
 
@@ -29,7 +30,7 @@ func selfProcess(t *testing.T, behaviour, args string) *process {
 
 func TestProcess(t *testing.T) {
 	r := selfProcess(t, "length", `-a 'two words' "it's"`)
-	text, _, err := r.Recognise(t.Context(), wav(make([]int16, 100)), false)
+	text, _, err := r.Recognise(t.Context(), audiofile.WAV(make([]float32, 100)), false)
 	if want := "RIFF of 244 bytes, -a|two words|it's"; err != nil || text != want {
 		t.Errorf("got %q, %v, want %q", text, err, want)
 	}
@@ -95,7 +96,7 @@ func TestEndpoint(t *testing.T) {
 	defer s.Close()
 	r, err := New(s.URL, "whisper-1", "secret")
 	testkit.NoError(t, err)
-	got, _, err := r.Recognise(t.Context(), wav(make([]int16, 10)), false)
+	got, _, err := r.Recognise(t.Context(), audiofile.WAV(make([]float32, 10)), false)
 	if want := "/v1/audio/transcriptions Bearer secret turn.wav whisper-1 json 64 bytes"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
@@ -223,7 +224,7 @@ func TestPocketsphinx(t *testing.T) {
 	r, err := New("pocketsphinx_continuous -infile /dev/stdin -logfn /dev/null", "", "")
 	testkit.NoError(t, err)
 	r.(*process).timeout = 5 * time.Minute // on a busy machine
-	text, _, err := r.Recognise(t.Context(), wav(demoSpeech(t)), false)
+	text, _, err := r.Recognise(t.Context(), audiofile.WAV(demoSpeech(t)), false)
 	if err != nil || len(strings.Fields(text)) < 3 {
 		t.Errorf("got %q, %v", text, err)
 	}

@@ -66,9 +66,7 @@ func (v *voiceMemory) Remember(label string) (string, error) {
 		var samples []float32
 		for _, s := range doc.Alone(i, voiceSpeech) {
 			_, span := v.recent.Span(int64(s.Start*capture.SampleRate), int64(s.End*capture.SampleRate))
-			for _, x := range span {
-				samples = append(samples, float32(x)/32768)
-			}
+			samples = append(samples, span...)
 		}
 		return v.Learn(root, name, samples[:min(len(samples), voiceSpeech*capture.SampleRate)])
 	}
