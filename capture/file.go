@@ -12,13 +12,16 @@ import (
 	"hubbub/capture/audiofile"
 )
 
+// ErrNoFile is the error of an input that is no device and names no file.
+var ErrNoFile = errors.New("no such file")
+
 // openFile opens a file of any supported format. A path that is not a regular
 // file, such as a named pipe, is read like standard input.
 func openFile(ctx context.Context, path string, selected Channels) (Source, error) {
 	st, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fail("Check the name. A microphone is mic or mic:NAME.", "no such file: %s", path)
+		return nil, fail("Check the name.", "%w: %s", ErrNoFile, path)
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fail("Allow this user to read it.", "no permission to read %s", path)
 	case err != nil:

@@ -256,6 +256,14 @@ func newLearner(d session.Display, annotations *protocol.AnnotationsStore) (l se
 	}
 }
 
+// inputError adds to the error of an input that may be a microphone how one is named.
+func inputError(err error) error {
+	if errors.Is(err, capture.ErrNoFile) {
+		return hint.Add(err, hint.Of(err)+" A microphone is mic or mic:NAME.")
+	}
+	return err
+}
+
 // live is the data path: a source is cut into chunks, which a stream carries to
 // a server; session.Run passes its events to the recording and the display.
 func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
@@ -271,7 +279,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	}
 	source, err := capture.Open(ctx, capture.Spec{Input: f.source(), Second: f.input.second, Channels: f.channels.value, Stdin: a.Stdin})
 	if err != nil {
-		return err
+		return inputError(err)
 	}
 	defer source.Close()
 	ctx, end := context.WithCancel(ctx)

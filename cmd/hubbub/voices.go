@@ -206,7 +206,7 @@ func (a *App) addVoice(ctx context.Context, name, input string) error {
 		source, err = capture.OpenRecording(ctx, input, capture.Mix, capture.DecoderStall)
 	}
 	if err != nil {
-		return err
+		return inputError(err)
 	}
 	defer source.Close()
 	m := voiceprint.NewMaker()
