@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/otel/trace"
@@ -156,7 +157,7 @@ func (o Options) Validate() error {
 			return hint.Errorf("Choose a key of letters and digits; it is sent in an HTTP header.", "an API key is empty or contains white space")
 		}
 	}
-	if err := checkPublicURL(o.PublicURL); err != nil {
+	if err := cmp.Or(checkPublicURL(o.PublicURL), checkNATS(o.NATS)); err != nil {
 		return err
 	}
 	for _, limit := range []struct {
@@ -218,6 +219,24 @@ func checkPublicURL(s string) error {
 		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return hint.Errorf("Give one such as https://hubbub.example.org, without a user name, query or fragment.",
 			"public address %s cannot be used by clients", protocol.ShownAddress(s))
+	}
+	return nil
+}
+
+// checkNATS checks addresses of NATS servers as the NATS client reads them.
+func checkNATS(addresses string) error {
+	for a := range strings.SplitSeq(addresses, ",") {
+		if a = strings.TrimSpace(a); a == "" {
+			continue
+		}
+		if !strings.Contains(a, "://") {
+			a = "nats://" + a
+		}
+		u, err := url.Parse(a)
+		if err != nil || u.Hostname() == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) || !protocol.ValidPort(u) {
+			return hint.Errorf("Give one such as nats://n1.example.org:4222, or of tls, ws or wss; separate several by commas.",
+				"NATS address %s cannot be used", protocol.ShownAddress(a))
+		}
 	}
 	return nil
 }

@@ -10,9 +10,15 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-// The password in a public address that cannot be used is not displayed.
-func TestPublicAddressShowsNoSecret(t *testing.T) {
+// The password in an address that cannot be used is not displayed.
+func TestAddressesShowNoSecret(t *testing.T) {
 	t.Parallel()
+	for _, address := range []string{"foo://user:hunter2@host", "user:hunter2@host:99999", "nats://user:%hunter2@host", "nats://host:1,foo://host?key=hunter2"} {
+		err := Options{Addr: "127.0.0.1:0", NATS: address}.Validate()
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
 	for _, address := range []string{"https://user:hunter2@host", "https://user:%hunter2@host", "https://host?key=hunter2", "user:hunter2@host"} {
 		_, err := Start(context.Background(), Options{Addr: "127.0.0.1:0", APIKeys: []string{"k"}, PublicURL: address})
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
