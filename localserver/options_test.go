@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -37,5 +39,17 @@ func TestListeningAddressIsLogged(t *testing.T) {
 	testkit.NoError(t, s.Shutdown(context.Background()))
 	if !strings.Contains(log.String(), "address="+s.Addr().String()) {
 		t.Error(log.String())
+	}
+}
+
+// A data folder that cannot be used is an error, and nothing else is said about it.
+func TestDataFolderThatIsAFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	testkit.NoError(t, os.WriteFile(file, nil, 0o600))
+	var log bytes.Buffer
+	_, err := Start(context.Background(), Options{Addr: "127.0.0.1:0", DataDir: file, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err == nil || log.Len() > 0 {
+		t.Errorf("%v\n%s", err, log.String())
 	}
 }

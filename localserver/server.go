@@ -138,7 +138,6 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 	o = o.withDefaults()
 	s := &Server{
 		options: o, log: o.Logger, now: now, node: uuid.NewString(),
-		keys:      apikeys.NewKeyring(o.APIKeys, o.DataDir, now, o.Logger),
 		faults:    faults.Plan(o.Faults),
 		claims:    newClaims(),
 		overload:  limits.NewOverload(now, o.Logger),
@@ -190,6 +189,7 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 		return err
 	}
 	s.records = s.store
+	s.keys = apikeys.NewKeyring(s.options.APIKeys, s.options.DataDir, s.now, s.log)
 	if s.signer.key, err = s.store.Secret(ctx, "media-addresses"); err != nil {
 		return err
 	}
