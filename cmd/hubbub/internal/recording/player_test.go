@@ -37,9 +37,10 @@ func tape(t *testing.T) *Recording {
 	return r
 }
 
-// TestDestroyedEvents: a power failure can leave zeros in events.ndjson. The turns are in turns.rttm as well.
+// TestDestroyedEvents: a power failure can leave zeros in events.ndjson, and a service can send starts that are none. The
+// turns are in turns.rttm as well.
 func TestDestroyedEvents(t *testing.T) {
-	for _, content := range []string{"", "\x00\x00\x00\n\x00"} {
+	for _, content := range []string{"", "\x00\x00\x00\n\x00", strings.Repeat(`{"type":"diarization_speaker_start","data":{"speaker":"A"}}`+"\n", 3)} {
 		dir := tape(t).Dir
 		testkit.NoError(t, os.WriteFile(filepath.Join(dir, EventsFile), []byte(content), 0o600))
 		r, err := Read(t.Context(), dir)

@@ -219,7 +219,7 @@ func (r *Recording) readEvents(turns []protocol.Turn) error {
 			damaged++
 			continue
 		}
-		starts = starts || e.Type == protocol.TypeSpeakerStart
+		starts = starts || err == nil && e.Type == protocol.TypeSpeakerStart
 		newest = max(newest, r.place(&e, arrivals[number]))
 		r.events = append(r.events, timedEvent{newest, e})
 	}
