@@ -251,8 +251,7 @@ func (m *model) addBookmark() {
 // from the present, or when scrolled back, from the middle of the window.
 func (m *model) jumpToBookmark(by int) {
 	s := m.session()
-	if len(s.Bookmarks) == 0 {
-		m.notify("no bookmarks yet: "+m.keyOf("bookmark")+" sets one", canvas.Dim)
+	if m.noBookmarks() {
 		return
 	}
 	w := m.window()
@@ -301,8 +300,20 @@ func (m *model) goTo(at float64) {
 	}
 }
 
+// noBookmarks reports, also to the user, that there are none.
+func (m *model) noBookmarks() bool {
+	none := len(m.session().Bookmarks) == 0
+	if none {
+		m.notify("no bookmarks yet: "+m.keyOf("bookmark")+" sets one", canvas.Dim)
+	}
+	return none
+}
+
 // removeBookmark removes the bookmark that was set or reached last.
 func (m *model) removeBookmark() {
+	if m.noBookmarks() {
+		return
+	}
 	if !slices.ContainsFunc(m.session().Bookmarks, func(k protocol.Bookmark) bool { return k.At == m.bookmark }) {
 		m.notify(m.keyOf("previous bookmark")+" and "+m.keyOf("next bookmark")+" choose the bookmark to remove", canvas.Dim)
 		return

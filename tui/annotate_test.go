@@ -192,6 +192,10 @@ func TestNoteOfABookmarkIsEdited(t *testing.T) {
 
 func TestBookmarks(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 40)
+	for _, key := range []string{"[", "B"} {
+		press(m, key)
+		screenHas(t, m, "no bookmarks yet: b sets one")
+	}
 	press(m, "b")
 	screenHas(t, m, "bookmark 5:00, note:")
 	m.later(tuitest.State(tuitest.FourSpeakers, 320, 1)) // writing takes its time
