@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -182,7 +183,7 @@ func (f *jobFields) checkAddresses(r *JobRequest) {
 			f.errors = append(f.errors, bad.Errors...)
 		}
 	}
-	if r.Webhook != "" {
+	if bytes.HasPrefix(f.fields["webhook"], []byte{'"'}) { // else refused, or not given
 		if err := checkWeb(r.Webhook); err != nil {
 			f.refuse("webhook", "%v", err)
 		}

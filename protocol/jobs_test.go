@@ -53,6 +53,7 @@ func TestParseJob(t *testing.T) {
 		{`{"url":"media://a","transcriptionConfig":{"model":1}}`, "transcriptionConfig.model"},
 		{`{"url":"media://a","webhook":"example.com"}`, "webhook"},
 		{`{"url":"media://a","webhook":"media://a"}`, "webhook"},
+		{`{"url":"media://a","webhook": ""}`, "webhook"},
 		{`{"url":"media://a","webhookStatusOnly":1}`, "webhookStatusOnly"},
 	} {
 		if _, _, bad := ParseJob(JobDiarize, []byte(c.body)); bad == nil || bad.Errors[0].Field != c.field {
