@@ -216,7 +216,7 @@ const afterBookmark = 3
 // position is that of the key, not of the end of the note.
 func (m *model) addBookmark() {
 	w := m.window()
-	at := w.position
+	at := m.session().Position
 	switch {
 	case m.list != nil && m.list.Selected != 0:
 		if r, ok := m.selectedRow(); ok {

@@ -174,7 +174,7 @@ func (m *model) drawTimelineScreen(c *canvas.Canvas, l layout, s *display.Sessio
 	if i := s.Index(m.selected); i >= 0 { // the selected lane is always visible
 		m.view.top = min(max(m.view.top, i-l.visible+1), i)
 	}
-	w := m.view.window(l.cells(), s.Position)
+	w := m.windowOf(l, s.State)
 	m.drawHeader(c, w)
 	if m.list != nil {
 		m.drawList(c, l, s)
@@ -214,5 +214,15 @@ func (m *model) layoutOf(s *display.Session) layout {
 // window is the window of the displayed session.
 func (m *model) window() window {
 	s := m.session()
-	return m.view.window(m.layoutOf(s).cells(), s.Position)
+	return m.windowOf(m.layoutOf(s), s.State)
+}
+
+// windowOf is the window of a session. A view that follows a service that is late ends
+// before the newest audio: half of it shows decided audio.
+func (m *model) windowOf(l layout, s display.State) window {
+	w := m.view.window(l.cells(), s.Position)
+	if newest := s.DecidedUntil() + w.span/2; newest < s.Position && !m.view.showsAll() {
+		return m.view.window(l.cells(), newest)
+	}
+	return w
 }

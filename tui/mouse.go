@@ -58,7 +58,7 @@ func (m *model) clickAt(x, y int) {
 	if l.small {
 		return
 	}
-	w := m.view.window(l.cells(), s.Position)
+	w := m.windowOf(l, s.State)
 	column := x - l.gutter
 	onTimeline := column >= 0 && column < w.cells
 	if l.mapH > 0 && y == l.mapY {

@@ -124,7 +124,7 @@ func (m *model) drawLastLine(c *canvas.Canvas, l layout, s *display.Session) {
 	if m.drawPrompt(c, s, l.keysY) {
 		return
 	}
-	scope := m.scopeText(m.view.window(l.cells(), s.Position))
+	scope := m.scopeText(m.windowOf(l, s.State))
 	x := 1
 	if m.notice != "" {
 		room := l.w - 2

@@ -38,8 +38,8 @@ type window struct {
 	cellDur  float64 // seconds per column
 	first    int     // cell in column 0; negative = before the session
 	span     float64 // cells * cellDur
-	position float64 // the present, in seconds
-	follow   bool    // the present is at the right edge
+	position float64 // the present, in seconds; of a late service, see windowOf
+	follow   bool    // that is at the right edge
 }
 
 func (v viewport) showsAll() bool { return v.zoomed && v.zoom >= wholeSession }

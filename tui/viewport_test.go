@@ -34,6 +34,38 @@ func TestWholeSessionShowsAllAndLittleElse(t *testing.T) {
 	})
 }
 
+// TestViewOfALateService: the view that follows shows decided audio however late the service is. A bookmark is at the
+// newest audio all the same.
+func TestViewOfALateService(t *testing.T) {
+	s := tuitest.State(tuitest.FourSpeakers, 300, 1)
+	for _, sent := range []float64{300, 290, 280, 240, 60} {
+		s.Sent, s.Timeline.Decided = sent, sent-1
+		m := testModel(s, 80, 24)
+		w, end := m.window(), min(300, sent-1+15)
+		if !w.follow || w.span != 30 || w.column(end) != w.cells-1 {
+			t.Errorf("decided until %v of 300 s: the view is %v to %v, want its end at %v", sent-1, w.at(0), w.end(), end)
+		}
+		press(m, "b", "enter")
+		if k := m.session().Bookmarks; len(k) != 1 || k[0].At != 300 {
+			t.Errorf("decided until %v of 300 s: the bookmark is %v", sent-1, k)
+		}
+		press(m, "right")
+		if got := m.window(); got != w {
+			t.Errorf("decided until %v of 300 s: right moves the view to %v", sent-1, got.at(0))
+		}
+		press(m, "left")
+		if got := m.window(); got.follow || got.at(0) > w.at(0)-2.5 {
+			t.Errorf("decided until %v of 300 s: left moves the view from %v to %v", sent-1, w.at(0), got.at(0))
+		}
+	}
+	m := testModel(s, 80, 24)
+	s.Finished = true
+	m.later(s)
+	if w := m.window(); w.column(300) != w.cells-1 {
+		t.Errorf("at the end the view is %v to %v", w.at(0), w.end())
+	}
+}
+
 func TestScrollingStaysInTheSession(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		present := rapid.Float64Range(0, 5000).Draw(t, "present")
