@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"regexp"
 	"testing"
 
@@ -53,6 +54,18 @@ func TestPage(t *testing.T) {
 	}
 	b.Click("#newest")
 	b.Until(inSight)
+
+	// Who has just begun to speak does so until the stream is lost, and again when it is resumed.
+	s.line.Apply(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 102, "SPEAKER_02"))
+	for _, status := range []struct {
+		text string
+		now  int
+	}{{"", 1}, {"reconnecting", 0}, {"paused", 1}} {
+		s.setStatus(status.text)
+		b.Until(fmt.Sprintf(`document.getElementById("status").textContent === %q && document.querySelectorAll("#names .now").length === %d`, status.text, status.now))
+	}
+	s.setStatus("")
+	s.line.Apply(protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 103, "SPEAKER_02"))
 
 	captions(t, b, s, server)
 	b.Quiet("^" + regexp.QuoteMeta(server.URL()))

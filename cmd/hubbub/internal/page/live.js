@@ -20,6 +20,8 @@
   const seconds = () => performance.now() / 1000;
   // Between two messages the clock goes on by itself, for a second at most.
   const now = () => state.now + (still.matches ? 0 : Math.min(seconds() - at, 1) * state.rate);
+  // Without a stream, nobody knows who is speaking.
+  const speaks = (s) => s.open && (!state.status || state.status === "paused");
   const speaker = (id) => state.speakers.find((s) => s.id === id) || { name: "", colour: 0 };
 
   function take(m) {
@@ -46,10 +48,9 @@
     if (looks(old) !== looks(m.speakers)) for (const t of turns) if (t.el) dress(t.el, speaker(t.s), t.el.firstChild);
     document.title = m.title ? m.title + " · hubbub" : "hubbub";
     $("title").textContent = m.title;
-    $("status").textContent = m.status;
     document.body.classList.toggle("wordless", !turns.some((t) => t.t));
-    if (captions) caption();
-    else for (const t of m.turns || []) line(byID.get(t.id));
+    if (!captions) for (const t of m.turns || []) line(byID.get(t.id));
+    status();
     if (follows) transcript.scrollTop = transcript.scrollHeight;
     if (still.matches) draw();
   }
@@ -70,8 +71,13 @@
         li.appendChild(document.createElement("span")).dir = "auto";
       }
       dress(li, s, li.firstChild);
-      li.classList.toggle("now", s.open);
     });
+  }
+
+  function status() {
+    $("status").textContent = state.status;
+    state.speakers.forEach((s, i) => names.children[i].classList.toggle("now", speaks(s)));
+    if (captions) caption();
   }
 
   // looks is what of the speakers shows in the transcript.
@@ -103,7 +109,7 @@
   let captioned = "";
   function caption() {
     const spoken = turns.filter((t) => t.t && !speaker(t.s).muted).slice(-2);
-    const open = state.speakers.filter((s) => s.open && !s.muted).slice(-2);
+    const open = state.speakers.filter((s) => speaks(s) && !s.muted).slice(-2);
     const shown = spoken.length ? spoken : open.map((s) => ({ s: s.id }));
     const key = JSON.stringify([shown.map((t) => [speaker(t.s), t.t]), transcript.clientWidth, transcript.clientHeight]);
     if (key === captioned) return;
@@ -197,6 +203,7 @@
   events.onerror = () => {
     if (state.status === "ended") return events.close();
     state.rate = 0;
-    $("status").textContent = state.status = events.readyState === EventSource.CLOSED ? "the session is over" : "connection lost, trying again";
+    state.status = events.readyState === EventSource.CLOSED ? "the session is over" : "connection lost, trying again";
+    status();
   };
 })();

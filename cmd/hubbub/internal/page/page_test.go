@@ -24,6 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type talk struct {
 	mu          sync.Mutex
 	title       string
+	status      string
 	annotations protocol.Annotations
 	line        *protocol.Timeline
 }
@@ -35,7 +36,7 @@ func (s *talk) state() State {
 	defer s.mu.Unlock()
 	snapshot := s.line.Snapshot()
 	lanes, turns := Speakers(s.annotations.Speakers(snapshot))
-	return State{Title: s.title, Now: snapshot.Decided, Rate: 1, Speakers: lanes, Turns: turns}
+	return State{Title: s.title, Now: snapshot.Decided, Rate: 1, Status: s.status, Speakers: lanes, Turns: turns}
 }
 
 // turn adds a turn of a second, with a text or without.
@@ -46,6 +47,12 @@ func (s *talk) turn(speaker string, start float64, text string) {
 			s.line.SetText(t)
 		}
 	}
+}
+
+func (s *talk) setStatus(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status = text
 }
 
 func (s *talk) annotate(t *testing.T, f func(protocol.Annotations) (protocol.Annotations, error)) {
