@@ -174,6 +174,46 @@ func TestMediaAbort(t *testing.T) {
 	}
 }
 
+// cancelingPublisher is a connection whose caller is canceled while a message is in
+// flight. The message arrives a while after the caller has given up.
+type cancelingPublisher struct {
+	jetstream.JetStream
+	cancel  context.CancelFunc
+	arrived chan struct{}
+}
+
+func (c *cancelingPublisher) Publish(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	c.cancel()
+	if ctx.Err() == nil {
+		close(c.arrived)
+		return c.JetStream.Publish(ctx, subject, data, opts...)
+	}
+	data = bytes.Clone(data)
+	time.AfterFunc(100*time.Millisecond, func() {
+		_, _ = c.JetStream.Publish(context.Background(), subject, data, opts...)
+		close(c.arrived)
+	})
+	return nil, ctx.Err()
+}
+
+// A chunk that is in flight when a write is canceled does not arrive after Abort.
+func TestCanceledMediaWriteLeavesNothing(t *testing.T) {
+	s := open(t, "")
+	ctx, cancel := context.WithCancel(context.Background())
+	w, err := s.CreateMedia(ctx, "a", "x", at(noon))
+	testkit.NoError(t, err)
+	late := &cancelingPublisher{s.js, cancel, make(chan struct{})}
+	s.js = late
+	if _, err := w.Write(noise(2*mediaChunk, 1)); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	w.Abort()
+	<-late.arrived
+	if n := s.chunkCount(t); n > 0 {
+		t.Errorf("%d chunks are left", n)
+	}
+}
+
 // An abandoned write leaves a blob, and a replaced object may have readers: both
 // blobs are removed when they expire, not before, and nothing else with them.
 func TestMediaSweep(t *testing.T) {

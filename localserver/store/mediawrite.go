@@ -104,7 +104,9 @@ func (w *MediaWriter) flush() error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(w.ctx, mediaTimeout)
+	// Also after w.ctx has ended: a chunk that is in flight then could arrive after Abort
+	// has deleted the blob, and would remain.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), mediaTimeout)
 	defer cancel()
 	err = retry(ctx, func(ctx context.Context) error {
 		_, err := w.store.js.Publish(ctx, to, w.buf)
@@ -116,7 +118,7 @@ func (w *MediaWriter) flush() error {
 	_, _ = w.sum.Write(w.buf) // never fails
 	w.size += n
 	w.buf = w.buf[:0]
-	return nil
+	return w.ctx.Err()
 }
 
 // Commit makes what was written, after prefix, the object of its name. After
