@@ -276,6 +276,9 @@ func (s *sharedKeys) change(f func([]store.SharedKey) []store.SharedKey) error {
 }
 
 func (s *sharedKeys) PublishKey(_ context.Context, key store.SharedKey) error {
+	if raw, err := json.Marshal(key); err != nil || len(raw) > 16<<10 { // more than the store takes
+		return store.ErrTooLarge
+	}
 	return s.change(func(keys []store.SharedKey) []store.SharedKey { return append(keys, key) })
 }
 

@@ -132,7 +132,8 @@ func (e *exchange) run(ctx context.Context) error {
 		}
 	}
 	for name, record := range e.local.all() {
-		if raw, err := json.Marshal(record); err == nil && !e.revoked(name) && !e.obsolete(raw) {
+		// Without the ID, which may be longer than what the store takes: name is its hash.
+		if raw, err := json.Marshal(Record{Expires: record.Expires}); err == nil && !e.revoked(name) && !e.obsolete(raw) {
 			errs = append(errs, e.store.PublishKey(ctx, store.SharedKey{Origin: revokedOrigin, ID: name, Raw: raw}))
 		}
 	}
