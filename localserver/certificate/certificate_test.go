@@ -92,8 +92,6 @@ func pairIn(t *testing.T, cert, key string) *x509.Certificate {
 	return c
 }
 
-// A certificate that has expired is used, since only the operator can replace it, but the log
-// says so.
 // A server may run for longer than its self-signed certificate is valid.
 func TestSelfSignedIsRenewed(t *testing.T) {
 	t.Parallel()
@@ -114,6 +112,8 @@ func TestSelfSignedIsRenewed(t *testing.T) {
 	}
 }
 
+// A certificate that has expired is used, since only the operator can replace it, but the log
+// says so.
 func TestExpiredCertificateFiles(t *testing.T) {
 	t.Parallel()
 	cert, key := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
