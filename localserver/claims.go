@@ -112,7 +112,9 @@ func (s *Server) withdrawClaims(ctx context.Context) error {
 
 func (s *Server) withdrawClaim(ctx context.Context, c unknownClaim) {
 	defer s.claims.unlock(c.stream)
-	if err := s.records.Withdraw(ctx, c.stream, c.attempt); !store.Unknown(err) {
-		s.log.Info("a claim was withdrawn; its token is valid again", "stream", c.stream)
+	if err := s.records.Withdraw(ctx, c.stream, c.attempt); err != nil {
+		s.log.Warn("a claim could not be withdrawn; its token may be lost", "stream", c.stream, "error", err)
+		return
 	}
+	s.log.Info("a claim was withdrawn; its token is valid again", "stream", c.stream)
 }
