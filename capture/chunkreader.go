@@ -241,7 +241,7 @@ func (r *ChunkReader) publish(position time.Duration, level Level) {
 		}
 	}
 	for _, d := range r.devices { // of two, the first one
-		if st.Silence == NotSilent && d.lost == nil {
+		if st.Silence == NotSilent {
 			st.Silent, st.Silence = d.device.silent()
 		}
 		st.StandsIn = cmp.Or(st.StandsIn, d.standsIn())

@@ -169,6 +169,36 @@ func TestPairSilence(t *testing.T) {
 	}
 }
 
+// TestSilentDeviceIsLost: a muted device that is lost, alone or beside another one, is not said to have sound before.
+func TestSilentDeviceIsLost(t *testing.T) {
+	for _, two := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			open := func(d *fakeDevice) *microphone {
+				return openWith(t, "", Mic, func() time.Duration { return time.Hour + time.Since(begun) }, func(string) (device.Stream, error) { return d, nil })
+			}
+			lost := open(&fakeDevice{rate: 44100, channels: 1, failAt: 100, period: ChunkDuration}) // within a chunk of 16 kHz
+			var src Source = newLasting(lost)
+			if two {
+				src = newPair(lost, open(speaking(0, 0)))
+			}
+			r, muted := NewChunkReader(t.Context(), src, Realtime), false
+			for c := range r.Chunks() {
+				s := r.Stats()
+				if muted && s.Silence == NotSilent && s.Outage == nil {
+					t.Errorf("two devices: %t: chunk %d has sound", two, c.Seq)
+				}
+				if muted = muted || s.Silence == Muted; s.Outage != nil {
+					break
+				}
+			}
+			if !muted {
+				t.Errorf("two devices: %t: the silence is not noticed", two)
+			}
+		})
+	}
+}
+
 // TestPairReturns: when the default device stands in for one of two, the first one is used again when it is back. It does
 // not stand in if it is the other one.
 func TestPairReturns(t *testing.T) {
