@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,8 +78,6 @@ func TestExport(t *testing.T) {
 	testkit.NoError(t, writer.Close(nil))
 }
 
-// TestReconnection displays a lost and resumed connection: the state, the
-// messages, and the notices at the end.
 // An open turn counts as far as the screen shows it, also when no event has come since
 // it began.
 func TestOpenTurnCounts(t *testing.T) {
@@ -90,10 +89,12 @@ func TestOpenTurnCounts(t *testing.T) {
 	}
 }
 
+// TestReconnection displays a lost and resumed connection: the state, the
+// messages, and the notices at the end.
 func TestReconnection(t *testing.T) {
-	streams := 0
+	var streams atomic.Int32 // the end of one handler does not precede the start of the next
 	service := protocoltest.Service{Stream: func(conn *websocket.Conn) {
-		if streams++; streams == 1 {
+		if streams.Add(1) == 1 {
 			_, _, _ = conn.ReadMessage()
 			return // without a close frame
 		}
