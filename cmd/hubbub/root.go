@@ -27,6 +27,9 @@ The default service is built in and runs on this machine. 'hubbub' alone is
 	// cobra itself detects unknown commands, but not an empty one, as of an unset variable of
 	// a shell.
 	root.Args, root.PreRunE = nil, noArgs
+	root.Version = versions()
+	root.SetVersionTemplate("{{.Version}}")
+	root.InitDefaultVersionFlag()
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	root.DisableSuggestions = true // noArgs has them
@@ -104,16 +107,14 @@ func plainDescriptions(cmd *cobra.Command) {
 }
 
 // flagError makes wrong usage of an error of pflag, with the flag of the nearest
-// name, or the command of this name.
+// name.
 func flagError(cmd *cobra.Command, err error) error {
 	msg := usage.PlainReason(err.Error())
 	fix := cmp.Or(hint.Of(err), seeFlags(cmd))
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
 		var flags []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
-		if c, _, err := cmd.Find([]string{name}); err == nil && c != cmd { // as in hubbub --version
-			fix = fmt.Sprintf("Did you mean '%s'? %s", c.CommandPath(), fix)
-		} else if meant := usage.Nearest(name, flags); meant != "" {
+		if meant := usage.Nearest(name, flags); meant != "" {
 			fix = fmt.Sprintf("Did you mean --%s? %s", meant, fix)
 		}
 	}
