@@ -4,7 +4,6 @@ package capture
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -115,8 +114,8 @@ func TestVirtualMicrophone(t *testing.T) {
 	if err := r.child.Wait(); err != nil {
 		t.Errorf("the recorder ended with %v", err)
 	}
-	if r.stderr.Len() > 0 {
-		t.Errorf("on standard error: %s", r.stderr.String())
+	if text := r.stderr.String(); text != "" {
+		t.Errorf("on standard error: %s", text)
 	}
 
 	src, err := Open(context.Background(), Spec{Input: recording})
@@ -169,8 +168,8 @@ func TestSoundServerThatHangs(t *testing.T) {
 	if err := r.child.Wait(); err != nil {
 		t.Errorf("the recorder ended with %v", err)
 	}
-	if r.stderr.Len() > 0 {
-		t.Errorf("on standard error: %s", r.stderr.String())
+	if text := r.stderr.String(); text != "" {
+		t.Errorf("on standard error: %s", text)
 	}
 	if !strings.Contains(report.Error, "stopped delivering audio") {
 		t.Errorf("%q", report.Error)
@@ -188,14 +187,14 @@ type recordingChild struct {
 	t      *testing.T
 	child  *exec.Cmd
 	lines  *bufio.Scanner
-	stderr *bytes.Buffer
+	stderr *testkit.Buffer
 	info   Info
 }
 
 // startRecorder returns once the first chunk was captured.
 func startRecorder(t *testing.T, env []string, path string) *recordingChild {
 	t.Helper()
-	r := &recordingChild{t: t, child: exec.Command(os.Args[0]), stderr: &bytes.Buffer{}}
+	r := &recordingChild{t: t, child: exec.Command(os.Args[0]), stderr: &testkit.Buffer{}}
 	r.child.Env = append(env, asChild+"=microphone", "HUBBUB_CAPTURE_PATH="+path)
 	r.child.Stderr = r.stderr
 	out, err := r.child.StdoutPipe()
