@@ -40,7 +40,9 @@ func (h *host) raw(text string, halfClose bool) (res reply, open bool) {
 		h.t.Fatalf("%.80q got no response: %v", text, err)
 	}
 	res = read(h.t, r)
-	_ = conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+	if !res.Close { // what announces that it closes is waited for
+		_ = conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+	}
 	_, err = in.Peek(1)
 	return res, isTimeoutError(err)
 }

@@ -24,8 +24,8 @@ func TestLateBodyGetsAResponse(t *testing.T) {
 				}
 				return err
 			}))
-			h.Config.ReadTimeout = 200 * time.Millisecond
-			h.Config.WriteTimeout = 200 * time.Millisecond
+			h.Config.ReadTimeout = 3 * time.Second // the handshake of TLS is included, also on a busy machine
+			h.Config.WriteTimeout = h.Config.ReadTimeout
 			h.EnableHTTP2 = http2
 			h.StartTLS()
 			defer h.Close()
