@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -169,11 +170,15 @@ func TestWatcherRefused(t *testing.T) {
 // Reconnecting has a limit, and Close ends a watcher at any time.
 func TestWatcherLimit(t *testing.T) {
 	c, queries := watch(t, watchStep{do: says(startA)}, watchStep{status: 503})
+	began := time.Now()
+	var pauses atomic.Int64
+	c.config.now = func() time.Time { return began.Add(time.Duration(pauses.Load()) * 100 * time.Millisecond) }
+	c.config.backOff = func(int, error) time.Duration { pauses.Add(1); return time.Millisecond }
 	w, err := c.Watch(context.Background(), "id-1", 300*time.Millisecond, false)
 	testkit.NoError(t, err)
 	for range w.Updates() {
 	}
-	if end := w.Wait(); end.Err == nil || !strings.Contains(end.Err.Error(), "not replaced within 300ms") || !strings.Contains(end.Err.Error(), "503") || len(queries()) < 3 {
+	if end := w.Wait(); end.Err == nil || !strings.Contains(end.Err.Error(), "not replaced within 300ms") || !strings.Contains(end.Err.Error(), "503") || len(queries()) != 3 {
 		t.Errorf("%+v after %q", end, queries())
 	}
 
