@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,6 +44,8 @@ type App struct {
 	waiting atomic.Bool
 	// second handles the second interrupt; nil ends the program.
 	second atomic.Pointer[func() bool]
+	// slow is the timer of App.connecting; nil before.
+	slow *time.Timer
 }
 
 // Main runs the command of the arguments, reports its error and returns the exit

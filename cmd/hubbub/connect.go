@@ -236,15 +236,22 @@ func (a *App) connect(ctx context.Context, f serviceFlags, o connectOptions) (*c
 		close: func() error { c.Close(); return stop() }}, nil
 }
 
+// slowConnection is how long connecting may take until that is said.
+const slowConnection = 2 * time.Second
+
 // noticeWait says that a refused request is repeated after a time. It is for requests
 // while there is no screen.
 func (a *App) noticeWait(refusal error, wait time.Duration) {
+	if a.slow != nil {
+		a.slow.Reset(wait + slowConnection)
+	}
 	a.notice("%v; trying again in %s", refusal, wait.Round(time.Second))
 }
 
 // connecting says what is connected to, once that has taken a while. The function that it returns ends this.
 func (a *App) connecting(server *connection) (end func() bool) {
-	return time.AfterFunc(2*time.Second, func() { a.notice("connecting to %s", server.name) }).Stop
+	a.slow = time.AfterFunc(slowConnection, func() { a.notice("connecting to %s", server.name) })
+	return a.slow.Stop
 }
 
 // awaitEnd waits on a goroutine of its own for the end of a server, and sends

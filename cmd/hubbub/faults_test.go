@@ -84,14 +84,15 @@ func TestCheckNamesTheFault(t *testing.T) {
 	}
 }
 
-// A session that is refused at its start says at once that it waits.
+// A session that is refused at its start says at once that it waits, and nothing else
+// during the wait.
 func TestLiveSaysThatItWaits(t *testing.T) {
 	t.Parallel()
-	server := serveFaulty(t, "429=1s,times=1")
+	server := serveFaulty(t, "429=3s,times=1")
 	var stdout, stderr bytes.Buffer
 	a := &App{Args: []string{"live", "--input", talkFile(t, 1), "--server", server.URL(), "--api-key", checkKey, "--insecure"}, Stdout: &stdout, Stderr: &stderr}
 	if code := a.Main(); code != exitOK || !strings.HasPrefix(stderr.String(), "hubbub: the service returned 429 Too Many Requests: ") ||
-		!strings.Contains(stderr.String(), "; trying again in 1s\n") {
+		!strings.Contains(stderr.String(), "; trying again in 3s\n") || strings.Contains(stderr.String(), "connecting to") {
 		t.Errorf("exit code %d\n%s", code, stderr.String())
 	}
 }
