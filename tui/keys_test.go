@@ -128,6 +128,38 @@ func TestMessagesMakeRoomForTheKeys(t *testing.T) {
 	screenHasNot(t, m, "the disk is full")
 }
 
+// A stream that is lost again at once does not continue, whatever was just said, and the
+// cause of the loss is there once.
+func TestNoticeOfAStateThatHasPassed(t *testing.T) {
+	const cause = "connection reset by peer"
+	s := tuitest.State(tuitest.FourSpeakers, 100, 1)
+	m := testModel(s, 80, 24)
+	lose := func() {
+		s.Conn, s.ConnReason = display.Reconnecting, cause
+		m.later(s)
+		m.Update(Msg{Kind: MsgError, Text: "stream lost, resuming: " + cause})
+		screenHas(t, m, "reconnecting: "+cause)
+		if screen := m.View(); strings.Count(screen, cause) != 1 || strings.Contains(screen, "the stream continues") {
+			t.Errorf("without a connection the screen is\n%s", screen)
+		}
+	}
+	resume := func(after float64) {
+		s.Conn, s.ConnReason = display.Open, ""
+		s.Position += after
+		m.later(s)
+		m.Update(Msg{Kind: MsgNotice, Text: "the stream continues"})
+	}
+	lose()
+	resume(1)
+	screenHas(t, m, "stream lost, resuming: "+cause) // there was no time to read it
+	lose()
+	resume(4)
+	s.Position += 4
+	m.later(s)
+	screenHas(t, m, "the stream continues")
+	lose()
+}
+
 func TestQuickKeysArriveTogether(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 30)
 	m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("--")})

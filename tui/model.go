@@ -183,7 +183,8 @@ func (m *model) refresh() {
 	if now.Sub(m.noticeAt) > m.noticeFor() {
 		m.notice = ""
 	}
-	if len(m.waiting) > 0 && (m.notice == "" || now.Sub(m.noticeAt) > confirmTime) {
+	// A problem replaces a notice at once: the notice may be that it was over.
+	for len(m.waiting) > 0 && (m.notice == "" || now.Sub(m.noticeAt) > confirmTime || m.waiting[0].Kind == MsgError && m.noticeStyle == canvas.Warn) {
 		w := m.waiting[0]
 		m.waiting = m.waiting[1:]
 		m.notify(w.Text, map[bool]canvas.Style{true: canvas.Bad, false: canvas.Warn}[w.Kind == MsgError])

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"strings"
 
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
@@ -126,7 +127,8 @@ func (m *model) drawLastLine(c *canvas.Canvas, l layout, s *display.Session) {
 	}
 	scope := m.scopeText(m.windowOf(l, s.State))
 	x := 1
-	if m.notice != "" {
+	// The state line may have the cause of a problem already.
+	if reason := display.TerminalSafe(m.state.ConnReason); m.notice != "" && (reason == "" || !strings.HasSuffix(m.notice, reason)) {
 		room := l.w - 2
 		x += c.Fitted(1, l.keysY, room, m.notice, 0, m.noticeStyle) + 3
 		if x+canvas.Width(scope)+1 > l.w {
