@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -90,6 +91,7 @@ func (f *File) fail(line int, format string, args ...any) error {
 }
 
 func (f *File) parse(raw []byte) error {
+	raw = bytes.TrimPrefix(raw, []byte("\ufeff")) // of editors on Windows
 	var values map[string]any
 	if err := toml.Unmarshal(raw, &values); err != nil {
 		var at *toml.DecodeError
