@@ -27,7 +27,7 @@ func (m *model) connSegment() canvas.Segment {
 	case s.Conn == display.Failed:
 		glyph, style = g.Failed, canvas.Bad.Bold()
 	case s.Finished:
-		glyph, text, style = g.Done, "finished "+g.Dot+" "+m.keyOf("quit")+" to quit", canvas.Brand.Bold()
+		glyph, text, style = g.Done, "finished", canvas.Brand.Bold()
 	case s.Playback != nil && s.Playback.Paused: // there is no connection
 		text, style = "paused", canvas.Warn
 	case s.Playback != nil:

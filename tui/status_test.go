@@ -28,7 +28,7 @@ func TestStateLine(t *testing.T) {
 		{"connecting", func(s *display.State) { s.Conn = display.Connecting }, "○ connecting"},
 		{"failed", func(s *display.State) { s.Conn, s.ConnReason = display.Failed, "connection refused" }, "× failed: connection refused"},
 		{"finishing", func(s *display.State) { s.Conn = display.Draining }, "○ finishing"},
-		{"finished", func(s *display.State) { s.Conn, s.Finished = display.Closed, true }, "■ finished · q to quit"},
+		{"finished", func(s *display.State) { s.Conn, s.Finished = display.Closed, true }, "■ finished  "},
 		{"service of a source with a long name", func(s *display.State) { s.Source = strings.Repeat("microphone ", 10) }, "built-in server"},
 		{"elapsed", func(s *display.State) { s.Started = time.Unix(1_000_000-61, 0) }, "1:01 elapsed"},
 	} {

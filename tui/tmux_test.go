@@ -89,7 +89,7 @@ func TestTmuxResize(t *testing.T) {
 func TestTmuxFinishedStaysUntilQ(t *testing.T) {
 	t.Parallel()
 	x := openTerminal(t, 100, 24, "people=3 at=19 length=20 speed=4 finish=1")
-	x.Shows(`■ finished · q to quit`, `0:20 / 0:20`)
+	x.Shows(`■ finished`, `0:20 / 0:20`)
 	x.Keys("q")
 	hasQuit(t, x, `hubbub  0:20`)
 }
