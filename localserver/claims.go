@@ -73,20 +73,19 @@ func (c *claims) locked(id string) bool {
 	return c.locks[id] != nil
 }
 
-// claim uses up the token of a stream and makes it a running one of this
-// node.
-func (s *Server) claim(ctx context.Context, id, token string, now time.Time) error {
+// claim makes an attempt to begin a stream, when no other request on this node makes one.
+func (s *Server) claim(ctx context.Context, id string, begin func(attempt string) error) error {
 	if err := s.claims.lock(ctx, id); err != nil {
 		return err
 	}
+	attempt := uuid.NewString()
 	unlock := true
 	defer func() {
 		if unlock {
 			s.claims.unlock(id)
 		}
 	}()
-	attempt := uuid.NewString()
-	err := s.records.Begin(ctx, id, token, store.Claim{Node: s.node, Attempt: attempt}, now)
+	err := begin(attempt)
 	if store.Unknown(err) {
 		select {
 		case s.claims.unknown <- unknownClaim{id, attempt}:

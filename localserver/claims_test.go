@@ -130,7 +130,10 @@ func TestUnknownClaimsAreBounded(t *testing.T) {
 	s := &Server{log: slog.New(slog.DiscardHandler), claims: &claims{locks: map[string]chan struct{}{}},
 		records: &lossyStreams{records: h.store, lost: 2}}
 	for range 2 {
-		if err := s.claim(t.Context(), created.ID, "x", time.Now()); !store.Unknown(err) || s.claims.locked(created.ID) {
+		err := s.claim(t.Context(), created.ID, func(attempt string) error {
+			return s.records.Begin(t.Context(), created.ID, "x", store.Claim{Attempt: attempt}, time.Now())
+		})
+		if !store.Unknown(err) || s.claims.locked(created.ID) {
 			t.Errorf("%v, locked: %v", err, s.claims.locked(created.ID))
 		}
 	}

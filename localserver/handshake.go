@@ -52,18 +52,20 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) error {
 	if rec.Enrolment, err = openEnrolment(token, rec.Enrolment); err != nil {
 		return err
 	}
-	if err = s.admitStream(rec.Account); err == nil {
-		err = s.streams.Acquire(rec.Account)
-	}
+	infoOf(r.Context()).who.Account = rec.Account
+	var diarizer stream.Diarizer
+	var labels *stream.Labels
+	err = s.claim(ctx, id, func(attempt string) (err error) {
+		diarizer, labels, err = s.begin(ctx, rec, token, attempt, now)
+		return err
+	})
 	if err != nil {
+		if _, used := s.openable(ctx, id, token); errors.Is(used, store.ErrToken) {
+			err = used // by another request, whose stream may be the one that fills the quota
+		}
 		return notOpened(w, err)
 	}
 	defer s.streams.Release(rec.Account)
-	infoOf(r.Context()).who.Account = rec.Account
-	diarizer, labels, err := s.begin(ctx, rec, token, now)
-	if err != nil {
-		return notOpened(w, err)
-	}
 	defer s.releaseStream(rec.Account, id)
 
 	if diarizer == nil {
@@ -88,26 +90,37 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) error {
 // was told that it can.
 var errNotResumed = errors.New("the earlier stream could not be resumed")
 
-// begin uses up the token of a stream and makes it a running one of this node. It
-// returns the diarizer and the labels of the earlier stream that it resumes, else nil.
-func (s *Server) begin(ctx context.Context, rec store.Stream, token string, now time.Time) (d stream.Diarizer, labels *stream.Labels, err error) {
+// begin uses up the token of a stream and makes it a running one of this node, which
+// counts until it is released. It returns the diarizer and the labels of the earlier
+// stream that it resumes, else nil. Only claim calls it.
+func (s *Server) begin(ctx context.Context, rec store.Stream, token, attempt string, now time.Time) (d stream.Diarizer, labels *stream.Labels, err error) {
+	if err = s.admitStream(rec.Account); err == nil {
+		err = s.streams.Acquire(rec.Account)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.streams.Release(rec.Account)
+		}
+	}()
 	if err = s.store.AcquireStream(ctx, rec.Account, rec.ID, now, s.options.MaxAccountStreams); err != nil {
 		return nil, nil, err
 	}
-	if rec.Resume == "" {
-		return nil, nil, s.claim(ctx, rec.ID, token, now)
+	var snapshot []byte
+	if rec.Resume != "" {
+		if open, ok := s.running.Load(rec.Resume); ok { // its client has lost it
+			open.(*stream.Stream).Supersede(ctx)
+		}
+		if snapshot, _, err = s.store.Snapshot(ctx, rec.Resume); err == nil {
+			d, labels, err = s.restore(snapshot, rec.Enrolment)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w: %w", errNotResumed, err)
+		}
 	}
-	if open, ok := s.running.Load(rec.Resume); ok { // its client has lost it
-		open.(*stream.Stream).Supersede(ctx)
-	}
-	snapshot, _, err := s.store.Snapshot(ctx, rec.Resume)
-	if err == nil {
-		d, labels, err = s.restore(snapshot, rec.Enrolment)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", errNotResumed, err)
-	}
-	if err = s.claim(ctx, rec.ID, token, now); err != nil {
+	if err = s.records.Begin(ctx, rec.ID, token, store.Claim{Node: s.node, Attempt: attempt}, now); err != nil || rec.Resume == "" {
 		return nil, nil, err
 	}
 	// Its client may lose this stream, too, as soon as it knows that it is open.

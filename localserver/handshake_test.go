@@ -61,10 +61,11 @@ func TestTokenWorksOnceAndForItsStream(t *testing.T) {
 	h.refused(a.URL, 401)
 }
 
-// Of many concurrent clients with one token, exactly one gets the stream.
+// Of many concurrent clients with one token, exactly one gets the stream. The others are
+// told that the token is used, also if this stream fills the server.
 func TestTokenWorksOnceInARace(t *testing.T) {
 	t.Parallel()
-	h := serve(t)
+	h := serve(t, func(o *setup) { o.MaxStreams = 1 })
 	l := h.create()
 	const racers = 50
 	var won, refused atomic.Int64

@@ -153,9 +153,10 @@ func TestResume(t *testing.T) {
 	rec, err := h.lookUp(t.Context(), l.ID)
 	testkit.NoError(t, err)
 	_, token, _ := strings.Cut(l.URL, "?token=")
-	if _, _, err := h.begin(t.Context(), rec, token, time.Now()); err != nil {
+	if _, _, err := h.begin(t.Context(), rec, token, "attempt", time.Now()); err != nil {
 		t.Fatal(err)
 	}
+	defer h.streams.Release(rec.Account)
 	defer h.releaseStream(rec.Account, l.ID)
 	if !h.resume(testKey, l.ID).Resumed {
 		t.Error("a stream that has just begun is not resumed")
