@@ -223,8 +223,11 @@ func checkPublicURL(s string) error {
 	return nil
 }
 
-// checkNATS checks addresses of NATS servers as the NATS client reads them.
+// checkNATS checks addresses of NATS servers as the NATS client reads them: all of them
+// are WebSockets, or none.
 func checkNATS(addresses string) error {
+	const webSocket = "ws"
+	first := ""
 	for a := range strings.SplitSeq(addresses, ",") {
 		if a = strings.TrimSpace(a); a == "" {
 			continue
@@ -237,6 +240,13 @@ func checkNATS(addresses string) error {
 			return hint.Errorf("Give one such as nats://n1.example.org:4222, or of tls, ws or wss; separate several by commas.",
 				"NATS address %s cannot be used", protocol.ShownAddress(a))
 		}
+		first = cmp.Or(first, u.Scheme)
+		if strings.HasPrefix(u.Scheme, webSocket) != strings.HasPrefix(first, webSocket) {
+			return hint.Errorf("Give only addresses of nats and tls, or only of ws and wss.", "NATS addresses of %s and %s cannot be used together", first, u.Scheme)
+		}
+	}
+	if addresses != "" && first == "" { // the client would take a server of this machine
+		return hint.Errorf("Give one such as nats://n1.example.org:4222.", "there is no NATS address in %q", addresses)
 	}
 	return nil
 }
