@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -44,7 +45,7 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), openTimeout)
 	defer cancel()
-	id, token, now := r.PathValue("id"), r.URL.Query().Get("token"), s.now().UTC()
+	id, token, now := pathID(r), r.URL.Query().Get("token"), s.now().UTC()
 	rec, err := s.openable(ctx, id, token)
 	if err != nil {
 		return notOpened(w, err)
@@ -252,6 +253,7 @@ func validKey(key string) bool {
 // resume, if it is the caller's and has a usable snapshot; else "".
 func (s *Server) resumable(ctx context.Context, account string, input json.RawMessage) string {
 	id, _ := protocol.InputField(input, "resume").(string)
+	id = strings.ToLower(id)
 	rec, err := s.lookUp(ctx, id)
 	if err != nil || rec.Account != account {
 		return ""

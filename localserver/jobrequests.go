@@ -119,7 +119,7 @@ func checkOutbound(p outbound.Policy, address string) error {
 
 // findJob returns the record of a job of the caller.
 func (s *Server) findJob(ctx context.Context, r *http.Request) (j store.Job, revision uint64, err error) {
-	id, err := strings.ToLower(r.PathValue("id")), store.ErrNotFound
+	id, err := pathID(r), store.ErrNotFound
 	if store.IsID(id) {
 		j, revision, err = s.store.Job(ctx, caller(r.Context()).Account, id, s.now())
 	}

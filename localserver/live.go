@@ -104,6 +104,10 @@ func (s *Server) streamStatus(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, http.StatusOK, status)
 }
 
+// pathID is the id in the path of a request. A UUID is read without regard to case
+// (RFC 9562).
+func pathID(r *http.Request) string { return strings.ToLower(r.PathValue("id")) }
+
 // lookUp returns the record of a stream, or ErrNotFound. Every id that comes
 // from a client passes here: nothing but a UUID reaches the store.
 func (s *Server) lookUp(ctx context.Context, id string) (store.Stream, error) {
@@ -131,7 +135,7 @@ func (s *Server) record(ctx context.Context, id string) (store.Stream, error) {
 
 // findStream returns the record of a stream of the caller.
 func (s *Server) findStream(r *http.Request) (store.Stream, error) {
-	rec, err := s.record(r.Context(), r.PathValue("id"))
+	rec, err := s.record(r.Context(), pathID(r))
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && rec.Account != caller(r.Context()).Account:
 		return rec, refused(http.StatusNotFound, "There is no stream with this id")

@@ -165,7 +165,7 @@ func endSpan(span trace.Span, r *http.Request, status int) {
 	span.SetName(route(r))
 	span.SetAttributes(attribute.String("http.request.method", methodLabel(r.Method)), attribute.String("http.route", route(r)),
 		attribute.Int("http.response.status_code", status), attribute.String("hubbub.request_id", requestID(r.Context())))
-	if id := r.PathValue("id"); id != "" && status < http.StatusBadRequest {
+	if id := pathID(r); id != "" && status < http.StatusBadRequest {
 		name := "hubbub.stream_id"
 		if strings.Contains(route(r), "/jobs/") {
 			name = "hubbub.job_id"

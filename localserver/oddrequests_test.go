@@ -262,7 +262,7 @@ func sendOdd(t testing.TB, h *host, seed uint64, n int) {
 	for i := range n {
 		r := g.request()
 		// A recorder cannot become a WebSocket.
-		opens := r.upgrade && slices.ContainsFunc(g.known, func(id string) bool { return strings.Contains(r.target, id) })
+		opens := r.upgrade && slices.ContainsFunc(g.known, func(id string) bool { return strings.Contains(strings.ToLower(r.target), id) })
 		switch {
 		case opens, i%socketEvery == 0, !r.throw(t, routes):
 			r.send(t, h.Addr().String())
