@@ -328,7 +328,7 @@ func wrongResponses(server string) map[string]twist {
 		"media/list":         {path: "/v1/media", body: swap(`"size":10`, `"size":11`)},
 		"media/names":        {path: "/v1/media/(in|out)put", request: cleanNames},
 		"media/replace": {method: "PUT", path: objectsPath, request: func(r *http.Request) {
-			if puts++; puts == 2 {
+			if puts++; puts == 3 { // the first is that of the rules that this one needs
 				newBody(r, "third")
 			}
 		}},

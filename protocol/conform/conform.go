@@ -219,6 +219,19 @@ func require(err error) {
 	}
 }
 
+// needs does a step that a rule tests, for another rule, which is skipped if the step fails.
+func needs[T any](step func() T, rule string) (out T) {
+	err := try(func() { out = step() })
+	var v *verdict
+	switch {
+	case errors.As(err, &v) && (v.verdict == NotOffered || v.verdict == Skipped):
+		require(err)
+	case err != nil:
+		skipped("it needs what %s tests", rule)
+	}
+	return out
+}
+
 // differs, notOffered and skipped end the rule with a verdict.
 func differs(format string, args ...any) {
 	panic(failure{&verdict{Differs, fmt.Sprintf(format, args...)}})

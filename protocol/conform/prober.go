@@ -31,7 +31,10 @@ type prober struct {
 	conversation func() *exchange   // the speech in real time
 	control      func() *exchange   // some seconds of it at once
 	silence      func() *exchange   // no audio for a minute
-	storeObject  func() *object     // a media object
+	asked        func() *object     // a media object: its upload address,
+	uploaded     func() *object     // its upload,
+	found        func() *object     // its download address,
+	downloaded   func() *object     // and its download
 	oldToken     func() *response   // a handshake with a token of ten minutes
 	creations    func() []*response // of two streams
 	mute         func() *exchange   // a client that does not answer pings
@@ -50,7 +53,7 @@ func newProber(ctx context.Context, o Options) *prober {
 	p.conversation = sync.OnceValue(p.sendSpeech)
 	p.control = sync.OnceValue(func() *exchange { return p.excerpt(0, nil) })
 	p.silence = sync.OnceValue(p.sendOneChunk)
-	p.storeObject = sync.OnceValue(p.uploadAndDownload)
+	p.shareObject()
 	p.oldToken = sync.OnceValue(p.useOldToken)
 	p.creations = sync.OnceValue(p.createTwo)
 	p.mute = sync.OnceValue(p.ignorePings)

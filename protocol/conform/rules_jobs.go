@@ -3,7 +3,6 @@ package conform
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -52,7 +51,7 @@ var jobRules = []Rule{
 		return "400"
 	}},
 	{Name: "jobs/failed", Expected: "a job without audio ends with the status failed, and output has the string error; before it has no output", Section: "Get a job", Chosen: true, check: func(p *prober) string {
-		return p.jobEnd(p.newJob()).expectFailed()
+		return p.jobEnd(needs(p.newJob, "jobs/created")).expectFailed()
 	}},
 	{Name: "jobs/succeeded", Expected: "a job on speech ends with the status succeeded and both times; diarization has its turns in order of start, each with speaker, start and end", Section: "Get a job", Chosen: true, needs: diarized, check: func(p *prober) string {
 		r := p.diarized()
@@ -131,7 +130,7 @@ var jobRules = []Rule{
 		return "canceled, and 409 for one that is over"
 	}},
 	{Name: "jobs/list", Expected: "GET /v2/jobs lists jobs, newest first; nextCursor continues the list", Section: "List jobs", Chosen: true, check: func(p *prober) string {
-		p.newJob()
+		needs(p.newJob, "jobs/created")
 		id := p.newJob()
 		r := p.do(get("/v2/jobs?limit=1"))
 		if r.missing() {
@@ -155,12 +154,12 @@ var jobRules = []Rule{
 		return "the newest job is the first"
 	}},
 	{Name: "jobs/unknown", Expected: "an unknown job gets 404, an ApiError", Section: "Get a job", Chosen: true, check: func(p *prober) string {
-		p.newJob() // jobs may not be offered
+		needs(p.newJob, "jobs/created") // jobs may not be offered
 		return p.expectError(http.StatusNotFound, get("/v1/jobs/"+unknownID), get("/v1/jobs/no-uuid"), request{method: "DELETE", path: "/v1/jobs/" + unknownID})
 	}},
 	{Name: "jobs/foreign", Expected: "a job of another account gets 404, an ApiError", Section: "Get a job", Chosen: true, check: func(p *prober) string {
 		auth := bearer(p.OtherKey, "a key of another account: --other-key KEY")
-		path := "/v1/jobs/" + p.newJob()
+		path := "/v1/jobs/" + needs(p.newJob, "jobs/created")
 		return p.expectError(http.StatusNotFound, request{method: "GET", path: path, auth: auth}, request{method: "DELETE", path: path, auth: auth})
 	}},
 	{Name: "jobs/voiceprint", Expected: "POST /v1/voiceprint on speech of one person succeeds, and output has the string voiceprint of at most 20,000 characters", Section: "Results of a job", Chosen: true, needs: voiceprinted, check: func(p *prober) string {
@@ -294,22 +293,9 @@ func (p *prober) diarizeSpeech() *response {
 	return p.jobEnd(p.jobID(p.createJob("diarize", fmt.Sprintf(`{"url":%q,"turnLevelConfidence":true,"confidence":true,"exclusive":true}`, p.speechLocation()))))
 }
 
-// succeeded is the output of a job that a rule tests, for other rules.
-func succeeded[T any](job func() *response, rule string) (out T) {
-	err := try(func() { out = outputOf[T](job()) })
-	var v *verdict
-	switch {
-	case errors.As(err, &v) && v.verdict == NotOffered:
-		require(err)
-	case err != nil:
-		skipped("it needs a job that succeeds: see %s", rule)
-	}
-	return out
-}
-
 // diarization is the output of that job.
 func (p *prober) diarization() protocol.Diarization {
-	return succeeded[protocol.Diarization](p.diarized, "jobs/succeeded")
+	return needs(func() protocol.Diarization { return outputOf[protocol.Diarization](p.diarized()) }, "jobs/succeeded")
 }
 
 // makeVoiceprint is a job on the longest turn, and its end.
@@ -332,8 +318,8 @@ func (p *prober) makeVoiceprint() *response {
 
 // enrolment is a field of a request with that voiceprint.
 func (p *prober) enrolment() string {
-	v := succeeded[protocol.VoiceprintOutput](p.voiceprinted, "jobs/voiceprint").Voiceprint
-	raw, _ := json.Marshal(protocol.Enrolment{Voiceprints: []protocol.LabelledVoiceprint{{Label: voiceprintLabel, Voiceprint: v}}}) // strings always marshal
+	v := needs(func() protocol.VoiceprintOutput { return outputOf[protocol.VoiceprintOutput](p.voiceprinted()) }, "jobs/voiceprint")
+	raw, _ := json.Marshal(protocol.Enrolment{Voiceprints: []protocol.LabelledVoiceprint{{Label: voiceprintLabel, Voiceprint: v.Voiceprint}}}) // strings always marshal
 	return string(raw[1 : len(raw)-1])
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"hubbub/protocol"
@@ -41,7 +42,7 @@ var mediaRules = []Rule{
 		return "255 accepted, 256 refused"
 	}},
 	{Name: "media/output", Expected: "POST /v1/media/output for a stored object returns 201 with a url", Section: "Get a download address", check: func(p *prober) string {
-		o := p.storedObject()
+		o := p.found()
 		o.out.expect(http.StatusCreated)
 		o.out.text("url")
 		return "201"
@@ -50,18 +51,18 @@ var mediaRules = []Rule{
 		return p.expectError(http.StatusNotFound, media("output", "media://"+p.prefix+"/nothing/here"))
 	}},
 	{Name: "media/input", Expected: "POST /v1/media/input returns 201 with an absolute address", Section: "Get an upload address", Chosen: true, check: func(p *prober) string {
-		o := p.storeObject()
+		o := p.asked()
 		o.in.expect(http.StatusCreated)
 		o.in.text("url")
 		return "201"
 	}},
 	{Name: "media/input-body", Expected: "POST /v1/media/input returns 400, a ValidationErrorResponse, to an invalid media location", Section: "Get an upload address", Chosen: true, check: func(p *prober) string {
-		p.storeObject() // uploads may not be offered
+		needs(p.asked, "media/input") // uploads may not be offered
 		return p.expectInvalid("/v1/media/input", "{}", `{"url":5}`, locationBody("http://x"), locationBody("media://a b"),
 			locationBody("media://"+strings.Repeat("x", protocol.MaxMediaURL)), "[]", "{")
 	}},
 	{Name: "media/put", Expected: "the upload address accepts the bytes by PUT, without credential or content type, and returns 200 with the location", Section: "Upload an object", Chosen: true, check: func(p *prober) string {
-		o := p.storeObject()
+		o := p.uploaded()
 		o.put.expect(http.StatusOK)
 		if at := o.put.text("url")["url"]; at != o.location {
 			differs("%s", o.put)
@@ -69,20 +70,19 @@ var mediaRules = []Rule{
 		return fmt.Sprintf("%d bytes: %d", len(o.content), o.put.status)
 	}},
 	{Name: "media/get", Expected: "the download address returns the same bytes by GET, without credential", Section: "Download an object", Chosen: true, check: func(p *prober) string {
-		o := p.storedObject()
-		o.get.expectSuccess()
+		o := p.downloaded()
 		if string(o.get.body) != o.content {
 			differs("%d bytes were stored, and %d different ones were returned", len(o.content), len(o.get.body))
 		}
 		return fmt.Sprintf("%d bytes were returned", len(o.get.body))
 	}},
 	{Name: "media/headers", Expected: "a download has ETag, the SHA-256 of the object, Last-Modified, Content-Disposition: attachment and X-Content-Type-Options: nosniff", Section: "Download an object", Chosen: true, check: func(p *prober) string {
-		o := p.storedObject()
+		o := needs(p.downloaded, "media/get")
 		expectHeaders(o.get, o)
 		return o.get.header.Get("ETag")
 	}},
 	{Name: "media/head", Expected: "HEAD on the download address returns the same headers, without the bytes", Section: "Download an object", Chosen: true, check: func(p *prober) string {
-		o := p.storedObject()
+		o := needs(p.downloaded, "media/get")
 		r := p.do(request{method: "HEAD", address: o.from})
 		r.expect(http.StatusOK)
 		expectHeaders(r, o)
@@ -92,7 +92,7 @@ var mediaRules = []Rule{
 		return "200"
 	}},
 	{Name: "media/range", Expected: "Range returns 206 with these bytes, or 416 if the object does not have them", Section: "Download an object", Chosen: true, check: func(p *prober) string {
-		o := p.storedObject()
+		o := needs(p.downloaded, "media/get")
 		n := len(o.content)
 		for ranges, want := range map[string]string{"bytes=7-13": o.content[7:14], "bytes=-5": o.content[n-5:], fmt.Sprintf("bytes=%d-", n-3): o.content[n-3:]} {
 			r := p.do(request{method: "GET", address: o.from, header: [2]string{"Range", ranges}})
@@ -109,12 +109,12 @@ var mediaRules = []Rule{
 		return "206 and 416"
 	}},
 	{Name: "media/unchanged", Expected: "If-None-Match with the ETag returns 304", Section: "Download an object", Chosen: true, check: func(p *prober) string {
-		o := p.storedObject()
+		o := needs(p.downloaded, "media/get")
 		p.do(request{method: "GET", address: o.from, header: [2]string{"If-None-Match", o.get.header.Get("ETag")}}).expect(http.StatusNotModified)
 		return "304"
 	}},
 	{Name: "media/one-method", Expected: "an address is valid for one object and one method, that of an upload for one upload", Section: "Media addresses", Chosen: true, check: func(p *prober) string {
-		o := p.storedObject()
+		o := needs(p.downloaded, "media/get")
 		for _, wrong := range []request{
 			{method: "GET", address: o.to}, {method: "DELETE", address: o.to}, {method: "PUT", address: o.to, body: "overwritten"},
 			{method: "PUT", address: o.from, body: "overwritten"}, {method: "DELETE", address: o.from},
@@ -135,7 +135,7 @@ var mediaRules = []Rule{
 		return "all other methods are refused"
 	}},
 	{Name: "media/signed", Expected: "a changed address is not valid", Section: "Media addresses", Chosen: true, check: func(p *prober) string {
-		o := p.storedObject()
+		o := needs(p.downloaded, "media/get")
 		// A character in the middle of what follows the host.
 		at := strings.LastIndex(o.from, "/") + 1
 		at += (len(o.from) - at) / 2
@@ -150,11 +150,11 @@ var mediaRules = []Rule{
 		return fmt.Sprintf("with one character changed it returned %d", r.status)
 	}},
 	{Name: "media/names", Expected: "names such as ../x, a//b and a/./b are not paths: each is an object of its own", Section: "Media locations", check: func(p *prober) string {
+		needs(p.downloaded, "media/get")
 		names := []string{"a/../x", "x", "a//b", "a/b", "a/./b", "../" + p.prefix + "/x", "..", "a/"}
 		for _, n := range names {
 			o := &object{location: "media://" + p.prefix + "/" + n, content: "the object " + n}
-			p.upload(o)
-			if err := try(o.put.expectSuccess); err != nil {
+			if err := try(func() { p.upload(o) }); err != nil {
 				differs("for the name %s: %v", n, err)
 			}
 		}
@@ -167,6 +167,7 @@ var mediaRules = []Rule{
 		return fmt.Sprintf("%d names, %d objects", len(names), len(names))
 	}},
 	{Name: "media/replace", Expected: "a second upload replaces the first", Section: "Upload an object", check: func(p *prober) string {
+		needs(p.downloaded, "media/get")
 		at := "media://" + p.prefix + "/replaced"
 		for _, content := range []string{"first, and longer", "second"} {
 			p.store(at, content)
@@ -202,7 +203,7 @@ var mediaRules = []Rule{
 	}},
 	{Name: "media/foreign", Expected: "the same name of another account is another object", Section: "Media locations", check: func(p *prober) string {
 		auth := bearer(p.OtherKey, "a key of another account: --other-key KEY")
-		a := media("output", p.storedObject().location)
+		a := media("output", needs(p.uploaded, "media/put").location)
 		a.auth = auth
 		return p.expectError(http.StatusNotFound, a)
 	}},
@@ -283,56 +284,71 @@ func mediaAddress(r *response) string {
 	return at.URL
 }
 
-// upload uploads the content of an object. The response need not be a success.
-func (p *prober) upload(o *object) {
+// askUpload asks for the upload address of an object.
+func (p *prober) askUpload(o *object) {
 	o.in = p.do(media("input", o.location))
 	if o.in.missing() {
 		notOffered("%s: media cannot be uploaded", o.in)
 	}
 	o.in.expectSuccess()
 	o.to = mediaAddress(o.in)
-	o.put = p.do(request{method: "PUT", address: o.to, body: o.content})
 }
 
-// store is an upload that must succeed.
-func (p *prober) store(location, content string) {
-	o := &object{location: location, content: content}
-	p.upload(o)
+// put uploads the content of an object to its address.
+func (p *prober) put(o *object) {
+	o.put = p.do(request{method: "PUT", address: o.to, body: o.content})
 	o.put.expectSuccess()
 }
 
-// download downloads what is stored at the location of an object.
-func (p *prober) download(o *object) {
+func (p *prober) upload(o *object) {
+	p.askUpload(o)
+	p.put(o)
+}
+
+// store is an upload of another object than the shared one.
+func (p *prober) store(location, content string) {
+	needs(p.uploaded, "media/put")
+	p.upload(&object{location: location, content: content})
+}
+
+// find asks for the download address of an object.
+func (p *prober) find(o *object) {
 	o.out = p.do(media("output", o.location))
 	o.out.expectSuccess()
 	o.from = mediaAddress(o.out)
-	o.get = p.do(request{method: "GET", address: o.from})
 }
 
-// fetch is the body of a download.
+// download downloads an object from its address.
+func (p *prober) download(o *object) {
+	o.get = p.do(request{method: "GET", address: o.from})
+	o.get.expectSuccess()
+}
+
+// fetch is what is stored at a location.
 func (p *prober) fetch(location string) string {
 	o := &object{location: location}
+	p.find(o)
 	p.download(o)
 	return string(o.get.body)
 }
 
-// uploadAndDownload uploads and downloads the object of several rules.
-func (p *prober) uploadAndDownload() *object {
+// shareObject sets up the steps of the object of several rules. Each one tests a step,
+// and needs the one before.
+func (p *prober) shareObject() {
 	o := &object{location: "media://" + p.prefix + "/object.bin", content: strings.Repeat("hubbub conform ", 200)}
-	p.upload(o)
-	if o.put.status/100 == 2 { // else its rule reports it
-		p.download(o)
+	step := func(do func(*object), before *func() *object, rule string) func() *object {
+		return sync.OnceValue(func() *object {
+			if before != nil {
+				needs(*before, rule)
+			}
+			do(o)
+			return o
+		})
 	}
-	return o
-}
-
-// storedObject is that object, if its upload succeeded.
-func (p *prober) storedObject() *object {
-	o := p.storeObject()
-	if o.out == nil {
-		skipped("it needs a stored object, and the upload failed: %s", o.put)
-	}
-	return o
+	p.asked = step(p.askUpload, nil, "")
+	p.uploaded = step(p.put, &p.asked, "media/input")
+	p.found = step(p.find, &p.uploaded, "media/put")
+	p.downloaded = step(p.download, &p.found, "media/output")
 }
 
 // expectHeaders requires the headers of a download.
@@ -358,9 +374,9 @@ func (p *prober) results(file string) (*exchange, []byte) {
 		skipped("the stream is not done: see status/done")
 	}
 	o := &object{location: "media://live/" + e.id + "/" + file}
-	p.download(o)
+	p.find(o)
 	o.out.expect(http.StatusCreated)
-	o.get.expectSuccess()
+	p.download(o)
 	return e, o.get.body
 }
 

@@ -288,6 +288,42 @@ func TestRulesWithoutStreams(t *testing.T) {
 	}
 }
 
+// Where a step of an upload and download fails, the rule about it differs, and those that
+// need the step are skipped with its name.
+func TestRulesWithoutAnObject(t *testing.T) {
+	t.Parallel()
+	steps := []string{"media/input", "media/put", "media/output", "media/get"}
+	for i, broken := range steps {
+		paths := map[string]string{"POST /v1/media/input": steps[0], "PUT /object": steps[1], "POST /v1/media/output": steps[2], "GET /object": steps[3]}
+		var server *httptest.Server
+		server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			switch step := paths[r.Method+" "+r.URL.Path]; {
+			case step == broken:
+				w.WriteHeader(http.StatusInternalServerError)
+			case step == "media/input", step == "media/output":
+				w.WriteHeader(http.StatusCreated)
+				fmt.Fprintf(w, `{"url":"%s/object"}`, server.URL)
+			case step == "media/put":
+				_, _ = io.WriteString(w, "{}")
+			case r.URL.Path != "/v1/test":
+				w.WriteHeader(http.StatusNotFound)
+			}
+		}))
+		t.Cleanup(server.Close)
+		results, err := runRules(t, server.URL, Options{Only: []string{broken, "media/headers", "media/range", "media/names", "media/replace", "jobs/succeeded", "jobs/exclusive"}})
+		testkit.NoError(t, err)
+		if got := differing(results); !slices.Equal(got, []string{broken}) {
+			t.Errorf("without %s: %q differ", broken, got)
+		}
+		for _, r := range results {
+			if i < 2 && r.Name != broken && (r.Verdict != Skipped || r.Seen != "it needs what "+broken+" tests") {
+				t.Errorf("without %s: %s %s: %s", broken, r.Verdict, r.Name, r.Seen)
+			}
+		}
+	}
+}
+
 // Results never contain secrets, whatever the service returns.
 func TestSecretsAreHidden(t *testing.T) {
 	t.Parallel()
