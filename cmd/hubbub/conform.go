@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/url"
 	"time"
 
@@ -112,10 +113,11 @@ func (a *App) conform(ctx context.Context, f *conformFlags) error {
 		return err
 	}
 	report := conform.NewReport(server.name, version, started, results)
-	if err := a.printReport(f.format, report.Table, report.JSON); err != nil {
+	table := func(w io.Writer) error { return report.Table(w, tableStyle(w)) }
+	if err := a.printReport(f.format, table, report.JSON); err != nil {
 		return err
 	}
-	if err := writeReport(f.report, report.Table); err != nil {
+	if err := writeReport(f.report, table); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {

@@ -101,14 +101,14 @@ func (r Report) Table(w io.Writer, style Style) error {
 			took = fmt.Sprintf("%.0f ms", s.Millis)
 		}
 		colour := stateColours[s.State]
-		rest := strings.TrimRight(fmt.Sprintf(" %-17s %9s  ", s.Title, took)+style.wrap(seenColumn, s.Seen), " ")
+		rest := strings.TrimRight(fmt.Sprintf(" %-17s %9s  ", s.Title, took)+style.Wrap(seenColumn, s.Seen), " ")
 		if s.State == Skipped {
 			rest = style.paint(colour, rest)
 		}
 		b.WriteString(style.paint(colour, fmt.Sprintf("%-8s", s.State)) + rest + "\n")
 		for _, more := range [][2]string{{"cause:", s.Cause}, {"next: ", s.Next}} {
 			if more[1] != "" {
-				fmt.Fprintf(&b, "%s%s %s\n", strings.Repeat(" ", causeColumn), style.paint(colour, more[0]), style.wrap(causeColumn+7, more[1]))
+				fmt.Fprintf(&b, "%s%s %s\n", strings.Repeat(" ", causeColumn), style.paint(colour, more[0]), style.Wrap(causeColumn+7, more[1]))
 			}
 		}
 	}
@@ -123,8 +123,8 @@ func (s Style) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[m"
 }
 
-// wrap wraps text that begins at a column, and indents its lines to there.
-func (s Style) wrap(column int, text string) string {
+// Wrap wraps text that begins at a column, and indents its lines to there.
+func (s Style) Wrap(column int, text string) string {
 	if s.Width-column < minWidth {
 		return text
 	}

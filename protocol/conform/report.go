@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/protocol/check"
 )
 
 // Report is the report of a run. It contains no secrets.
@@ -48,18 +49,24 @@ func NewReport(server, version string, started time.Time, results []Result) Repo
 // JSON writes the report as JSON.
 func (r Report) JSON(w io.Writer) error { return protocol.WriteJSON(w, r) }
 
+// Columns of the table, in cells.
+const (
+	seenColumn     = 37
+	expectedColumn = 22
+)
+
 // Table writes a line for each rule, and for each that differs what was expected
 // and the section that says so.
-func (r Report) Table(w io.Writer) error {
+func (r Report) Table(w io.Writer, style check.Style) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Testing %s against docs/service.md\n\n", r.Server)
 	for _, x := range r.Rules {
-		b.WriteString(strings.TrimRight(fmt.Sprintf("%-11s %-24s %s", x.Verdict, x.Name, x.Seen), " ") + "\n")
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%-11s %-24s %s", x.Verdict, x.Name, style.Wrap(seenColumn, x.Seen)), " ") + "\n")
 		if x.Verdict != Differs {
 			continue
 		}
 		const indent = "            "
-		fmt.Fprintf(&b, "%sexpected: %s\n%sfrom:     %s\n", indent, x.Expected, indent, x.Source)
+		fmt.Fprintf(&b, "%sexpected: %s\n%sfrom:     %s\n", indent, style.Wrap(expectedColumn, x.Expected), indent, style.Wrap(expectedColumn, x.Source))
 		if x.Chosen {
 			fmt.Fprintf(&b, "%s          another service may differ here\n", indent)
 		}

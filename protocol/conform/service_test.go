@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"hubbub/protocol"
+	"hubbub/protocol/check"
 	"hubbub/protocol/client"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
@@ -337,7 +338,7 @@ func TestSecretsAreHidden(t *testing.T) {
 	testkit.NoError(t, err)
 	var out strings.Builder
 	report := NewReport(server.URL, "test", time.Now(), results)
-	testkit.NoError(t, report.Table(&out))
+	testkit.NoError(t, report.Table(&out, check.Style{}))
 	testkit.NoError(t, report.JSON(&out))
 	for _, secret := range []string{"secret-key", "other-key ", "unpaid-key ", "expired-key ", "tokentoken", "sealed-address"} {
 		if i := strings.Index(out.String(), secret); i >= 0 && !strings.Contains(out.String()[max(0, i-3):i], "--") {
@@ -346,6 +347,27 @@ func TestSecretsAreHidden(t *testing.T) {
 	}
 	if report.OK || report.Summary["differs"] < 20 {
 		t.Errorf("so many rules should differ: %v", report.Summary)
+	}
+}
+
+// The table fits the terminal.
+func TestWidth(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat("no JSON ", 40))
+	}))
+	t.Cleanup(server.Close)
+	results, err := runRules(t, server.URL, Options{Only: []string{"test/body"}})
+	testkit.NoError(t, err)
+	var out strings.Builder
+	testkit.NoError(t, NewReport("x", "test", time.Now(), results).Table(&out, check.Style{Width: 80}))
+	for line := range strings.Lines(out.String()) {
+		if len(line) > 80 {
+			t.Errorf("%d cells: %s", len(line), line)
+		}
+	}
+	if !strings.Contains(out.String(), "\n"+strings.Repeat(" ", seenColumn)+"no JSON") || len(results) != 1 || results[0].Verdict != Differs {
+		t.Error(out.String())
 	}
 }
 
