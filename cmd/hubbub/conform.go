@@ -106,6 +106,10 @@ func (a *App) conform(ctx context.Context, f *conformFlags) error {
 			fmt.Fprintf(a.Stderr, "\rconform: %d of %d, %s ...\x1b[K", done+1, of, name)
 		}
 	}
+	o.Waiting = func(wait time.Duration) {
+		a.clearLine()
+		a.notice("the service limits requests; waiting %s", wait)
+	}
 	started := time.Now()
 	results, err := conform.Run(ctx, o)
 	a.clearLine()

@@ -88,6 +88,9 @@ type Options struct {
 	RequiredOnly bool
 	// Begin, unless nil, is called when a rule begins.
 	Begin func(done, of int, name string)
+	// Waiting, unless nil, is called when the service asks to wait after too many
+	// requests, also from several goroutines at once.
+	Waiting func(time.Duration)
 }
 
 // Result is a rule and its verdict.
@@ -132,6 +135,9 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	}
 	if o.Begin == nil {
 		o.Begin = func(int, int, string) {}
+	}
+	if o.Waiting == nil {
+		o.Waiting = func(time.Duration) {}
 	}
 	ctx, stop := context.WithCancel(ctx)
 	p := newProber(ctx, o)

@@ -80,6 +80,7 @@ func (p *prober) do(a request) *response {
 		if wait == 0 || wait > maxWait {
 			return r
 		}
+		p.Waiting(wait)
 		p.sleep(wait)
 	}
 }

@@ -350,15 +350,24 @@ func TestSecretsAreHidden(t *testing.T) {
 	}
 }
 
-// The table fits the terminal.
-func TestWidth(t *testing.T) {
+// Who asks too much is told about the wait, and the table fits the terminal.
+func TestWaitsAndWidth(t *testing.T) {
 	t.Parallel()
+	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) == 2 { // the first request finds out whether there is a service
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
 		_, _ = io.WriteString(w, strings.Repeat("no JSON ", 40))
 	}))
 	t.Cleanup(server.Close)
-	results, err := runRules(t, server.URL, Options{Only: []string{"test/body"}})
+	var waits []time.Duration
+	results, err := runRules(t, server.URL, Options{Only: []string{"test/body"}, Waiting: func(d time.Duration) { waits = append(waits, d) }})
 	testkit.NoError(t, err)
+	if !slices.Equal(waits, []time.Duration{time.Second}) {
+		t.Errorf("waits of %v", waits)
+	}
 	var out strings.Builder
 	testkit.NoError(t, NewReport("x", "test", time.Now(), results).Table(&out, check.Style{Width: 80}))
 	for line := range strings.Lines(out.String()) {
