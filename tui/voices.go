@@ -45,13 +45,22 @@ func (m *model) askRemember(label string) {
 		return
 	}
 	m.voices.asked[label] = true
+	forms := []string{
+		"remember the voice of " + p.Name + ", on this machine only?",
+		"remember " + p.Name + "'s voice, on this machine only?",
+		"remember " + p.Name + "'s voice on this machine?",
+		"remember " + p.Name + "'s voice?",
+	}
+	if m.o.Memory.Stored(p.Name) {
+		forms = []string{
+			"a voice of " + p.Name + " is stored already: replace it with this one?",
+			"a voice of " + p.Name + " is stored already: replace it?",
+			"replace the stored voice of " + p.Name + "?",
+			"replace " + p.Name + "'s voice?",
+		}
+	}
 	m.question = &question{
-		forms: []string{
-			"remember the voice of " + p.Name + ", on this machine only?",
-			"remember " + p.Name + "'s voice, on this machine only?",
-			"remember " + p.Name + "'s voice on this machine?",
-			"remember " + p.Name + "'s voice?",
-		}, style: p.Style,
+		forms: forms, style: p.Style,
 		answers: []answer{
 			{"y", "yes", func(m *model) tea.Cmd { return m.remember(label, p.Name) }},
 			{"n", "no", nil},

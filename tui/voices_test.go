@@ -69,6 +69,19 @@ func TestOfferToRemember(t *testing.T) {
 	screenHasNot(t, m, "remember the voice of")
 }
 
+// TestQuestionOfAStoredVoice: yes would replace it.
+func TestQuestionOfAStoredVoice(t *testing.T) {
+	m, f := voiceModel(t)
+	f.Known = "Anna"
+	nameLane(m, "1", "Ann")
+	screenHas(t, m, "remember the voice of Ann,")
+	press(m, "n")
+	nameLane(m, "2", "Anna")
+	screenHas(t, m, "a voice of Anna is stored already: replace it with this one?  y yes  n no  N never ask")
+	m.Update(tea.WindowSizeMsg{Width: 39, Height: 12})
+	screenHas(t, m, "replace Anna's voice?  y  n  N")
+}
+
 // TestTheQuestionIsReadable: nobody consents to what is not on the screen.
 func TestTheQuestionIsReadable(t *testing.T) {
 	for _, c := range []struct {

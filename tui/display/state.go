@@ -171,6 +171,8 @@ type VoiceMemory interface {
 	Asks() bool
 	// Folder is where the voices are stored.
 	Folder() string
+	// Stored reports, at once, whether a voice of this name is stored. Remember replaces it.
+	Stored(name string) bool
 	// Remember learns the voice of a label's speaker, who has a name.
 	Remember(label string) (text string, err error)
 	// Correct applies the present names to what was learnt in this session; text is

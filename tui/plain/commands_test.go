@@ -203,7 +203,8 @@ func TestRememberCommands(t *testing.T) {
 	c, b, _ := commandsAt(60)
 	f := &tuitest.Memory{}
 	c.o.Memory = f
-	for _, line := range []string{"remember 1", "name 1 Anna", "name 1 Ann", "remember Ann", "remember nobody", "never", "name 2 Ben"} {
+	f.Known = "Kim"
+	for _, line := range []string{"remember 1", "name 1 Anna", "name 1 Ann", "remember Ann", "remember nobody", "name 3 Kim", "never", "name 2 Ben"} {
 		testkit.NoError(t, c.Run(line))
 	}
 	f.Fixes = "the voiceprint of Ann is stored as Eva now"
@@ -214,6 +215,8 @@ Remember the voice of Anna, on this machine only? Type remember Anna, or never, 
 Anna is now Ann.
 a voiceprint is stored in /home/sam/voices.
 No speaker is called nobody; who lists all.
+SPEAKER_02 is now Kim.
+A voice of Kim is stored already. Type remember Kim to replace it with this one, or never, to stop being asked.
 hubbub does not ask again. remember still learns a voice.
 SPEAKER_01 is now Ben.
 Ann is now Eva.

@@ -125,6 +125,9 @@ func (a *Accessible) offerToRemember(was display.Speaker) error {
 		return a.failure()
 	}
 	a.offered[was.Label] = true
+	if a.o.Memory.Stored(name) {
+		return a.printf("A voice of %s is stored already. Type remember %s to replace it with this one, or never, to stop being asked.", name, name)
+	}
 	return a.printf("Remember the voice of %s, on this machine only? Type remember %s, or never, to stop being asked.", name, name)
 }
 

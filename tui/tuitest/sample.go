@@ -117,11 +117,13 @@ type Memory struct {
 	Refused bool
 	Failure error
 	Fixes   string
+	Known   string // the name of which a voice is stored
 }
 
-func (f *Memory) Asks() bool     { return !f.Refused }
-func (f *Memory) Folder() string { return "/home/sam/voices" }
-func (f *Memory) Never() error   { f.Refused = true; return nil }
+func (f *Memory) Asks() bool              { return !f.Refused }
+func (f *Memory) Folder() string          { return "/home/sam/voices" }
+func (f *Memory) Stored(name string) bool { return name == f.Known }
+func (f *Memory) Never() error            { f.Refused = true; return nil }
 func (f *Memory) Correct() (string, error) {
 	return f.Fixes, nil
 }

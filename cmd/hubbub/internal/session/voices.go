@@ -22,6 +22,7 @@ const (
 type VoiceLearner interface {
 	Asks() bool
 	Folder() string
+	Stored(name string) bool
 	Never() error
 	// Learn learns a voice from at most voiceSpeech seconds of audio.
 	Learn(label, name string, samples []float32) (text string, err error)

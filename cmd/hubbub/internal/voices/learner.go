@@ -19,6 +19,7 @@ import (
 type Learner struct {
 	store Store
 	asks  atomic.Bool
+	list  atomic.Pointer[[]Voice]                                // that are stored, as far as this session knows
 	make  func(samples []float32) (voiceprint.Voiceprint, error) // voiceprint.Make
 
 	mu      sync.Mutex
@@ -36,7 +37,19 @@ type learnt struct {
 func NewLearner(s Store) *Learner {
 	l := &Learner{store: s, make: voiceprint.Make, learnt: map[string]learnt{}, deleted: map[string]Voice{}}
 	l.asks.Store(s.Asks())
+	l.read()
 	return l
+}
+
+// read reads the list of stored voices. One that cannot be read is empty.
+func (l *Learner) read() {
+	list, _ := l.store.List()
+	l.list.Store(&list)
+}
+
+// Stored reports, at once, whether a voice of this name is stored.
+func (l *Learner) Stored(name string) bool {
+	return slices.ContainsFunc(*l.list.Load(), func(v Voice) bool { return v.Name == name })
 }
 
 // Folder is where the voices are stored.
@@ -64,6 +77,7 @@ func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer l.read()
 	if _, err := l.forget(label); err != nil { // one of an earlier attempt
 		return "", err
 	}
@@ -135,6 +149,7 @@ func (l *Learner) forget(label string) (stored bool, err error) {
 func (l *Learner) Correct(annotations protocol.Annotations) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer l.read()
 	var done []string
 	var failed error
 	before, moved := maps.Clone(l.learnt), map[string]Voice{}

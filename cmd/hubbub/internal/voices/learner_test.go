@@ -71,6 +71,11 @@ func TestLearner(t *testing.T) {
 		if got := names(t, store); err != nil || got != want || !strings.Contains(text, says) || says == "" && text != "" {
 			t.Errorf("%q is stored, want %q; %q, %v", got, want, text, err)
 		}
+		for _, name := range []string{"Anna", "Ben", "Eva", "Mia"} {
+			if l.Stored(name) != strings.Contains(want, name) {
+				t.Errorf("%s is stored: %v, with %q", name, l.Stored(name), want)
+			}
+		}
 	}
 	earlier := NewLearner(store)
 	earlier.make = l.make
