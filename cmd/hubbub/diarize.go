@@ -264,7 +264,7 @@ func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
 		return err
 	}
 	result.Recognise(d.people, voiceprint.Matching{Threshold: float64(d.flags.threshold.value) / 100})
-	c := recording.Content{Info: export.Info{Name: result.Info.Base, Length: result.Length.Seconds()}, Turns: result.Turns}
+	c := recording.Content{Info: export.Info{Name: result.Info.Base, Title: filepath.Base(file), Length: result.Length.Seconds()}, Turns: result.Turns}
 	if d.flags.exclusive {
 		c.Turns = result.Exclusive
 	}

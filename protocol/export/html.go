@@ -157,6 +157,7 @@ func pageTemplate(length float64) *template.Template {
 		"pw":       func(a, b float64) string { return percent(b - a) },
 		"top":      func(speaker int) int { return axisHeight + laneHeight*speaker + barTop },
 		"tenth":    tenth,
+		"plural":   plural,
 		"percent":  func(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) },
 		"percent1": func(share float64) string { return fmt.Sprintf("%.2f%%", 100*share) },
 	}).Parse(pageHTML))
