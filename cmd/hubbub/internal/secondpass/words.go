@@ -11,10 +11,11 @@ import (
 	"hubbub/protocol/words"
 )
 
-// Transcribe gives turns of a file, in order of their starts, their words. notice says
-// what is missing; an error is that of ctx, or of the file.
-func Transcribe(ctx context.Context, file string, r words.Recogniser, turns []protocol.Turn, p *Progress) (notice string, err error) {
-	source, err := capture.OpenRecording(ctx, file, capture.Mix, capture.DecoderStall)
+// Transcribe gives turns of a file, in order of their starts, their words, from the
+// channels that the turns are of. notice says what is missing; an error is that of ctx,
+// or of the file.
+func Transcribe(ctx context.Context, file string, selected capture.Channels, r words.Recogniser, turns []protocol.Turn, p *Progress) (notice string, err error) {
+	source, err := capture.OpenRecording(ctx, file, selected, capture.DecoderStall)
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,42 @@
+package secondpass
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"hubbub/capture"
+	"hubbub/protocol"
+	"hubbub/protocol/testkit"
+	"hubbub/protocol/words"
+)
+
+// loudest is a recogniser whose text is the largest sample of the audio.
+type loudest struct{}
+
+func (loudest) Recognise(_ context.Context, wav []byte, _ bool) (string, []words.Word, error) {
+	top := int16(0)
+	for samples := wav[44:]; len(samples) > 1; samples = samples[2:] {
+		top = max(top, int16(uint16(samples[0])|uint16(samples[1])<<8))
+	}
+	return fmt.Sprint(top), nil, nil
+}
+
+// TestWordsOfAChannel: the recogniser hears the channels that the turns are of.
+func TestWordsOfAChannel(t *testing.T) {
+	t.Parallel()
+	wav := wavHeader(2 * 64000)
+	wav[22], wav[32] = 2, 4 // channels, bytes of a frame
+	frame := []byte{0, 32, 0, 0}
+	file := filepath.Join(t.TempDir(), "two.wav")
+	testkit.NoError(t, os.WriteFile(file, append(wav, bytes.Repeat(frame, 32000)...), 0o600))
+	for selected, want := range map[capture.Channels]string{1: "8192", 2: "0", capture.Mix: "4096", capture.Each: "4096"} {
+		turns := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0.5, End: 1.5}}
+		if _, err := Transcribe(t.Context(), file, selected, loudest{}, turns, &Progress{}); err != nil || turns[0].Text != want {
+			t.Errorf("channels %v: %q, want %q, %v", selected, turns[0].Text, want, err)
+		}
+	}
+}
