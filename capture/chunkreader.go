@@ -88,7 +88,7 @@ func NewChunkReader(ctx context.Context, src Source, pace Pace) *ChunkReader {
 	switch s := src.(type) {
 	case *lasting:
 		r.devices = []*lasting{s}
-		r.opened, _ = s.device.(*microphone)
+		r.opened = s.mic
 	case *pair:
 		r.devices = []*lasting{s.first, s.second}
 	}
@@ -152,7 +152,7 @@ func (r *ChunkReader) readSource() error {
 		if lost && valid > 0 { // the silence begins in this chunk
 			valid = ChunkSamples
 		}
-		if live && readErr == nil && r.drift.add(r.devices[0].device.elapsed()) {
+		if live && readErr == nil && r.drift.add(r.devices[0].mic.now()) {
 			continue
 		}
 		if valid > 0 {
@@ -174,7 +174,7 @@ func (r *ChunkReader) readSource() error {
 		}
 		r.next = anchor{r.seq, 0}
 		for _, d := range r.devices {
-			_, at := d.device.arrival()
+			_, at := d.mic.arrival()
 			r.next.at = max(r.next.at, at)
 		}
 	}
@@ -242,7 +242,7 @@ func (r *ChunkReader) publish(position time.Duration, level Level) {
 	}
 	for _, d := range r.devices { // of two, the first one
 		if st.Silence == NotSilent {
-			st.Silent, st.Silence = d.device.silent()
+			st.Silent, st.Silence = d.mic.silent()
 		}
 		st.StandsIn = cmp.Or(st.StandsIn, d.standsIn())
 		st.Overflows += d.overflows()

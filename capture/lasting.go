@@ -3,7 +3,6 @@ package capture
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,30 +11,11 @@ import (
 	"hubbub/capture/device"
 )
 
-// deviceSource is a source that reads a device: a *microphone. It may deliver only silence.
-type deviceSource interface {
-	Source
-	// overflows counts the losses of audio.
-	overflows() int64
-	// silent names the device if it delivers only silence.
-	silent() (device string, s Silence)
-	// elapsed is its clock, arrival when the newest samples were read, and how many of them
-	// Read has not returned yet.
-	elapsed() time.Duration
-	arrival() (unread int64, at time.Duration)
-	// release closes the device and waits until its driver has let go of it, for a limited time.
-	release(ctx context.Context)
-	// opened is the device. openAgain opens one by its key, "" = the default one, that can take
-	// its place. It returns a source that has delivered audio.
-	opened() device.Device
-	openAgain(ctx context.Context, key string) (deviceSource, error)
-}
-
 // lasting is a Source of a device that is reopened while it delivers nothing. The reader
 // fills the time, and continues with the device that takes its place (replace). One of a pair
 // fills the time itself, with as much silence as the audio of the other one asks for.
 type lasting struct {
-	device  deviceSource
+	mic     *microphone
 	wanted  device.Device // it, or the one that it stands in for
 	other   *lasting      // of a pair; nil = none
 	clock   deviceClock   // for a pair; empty while the device is lost
@@ -44,39 +24,39 @@ type lasting struct {
 	before  int64         // overflows of devices that were replaced
 
 	// While it is lost, or another one stands in for it, a goroutine tries to reopen it.
-	found  chan deviceSource  // receives the device that takes its place, and the device itself after a stand-in
+	found  chan *microphone   // receives the device that takes its place, and the device itself after a stand-in
 	cancel context.CancelFunc // nil = there are no attempts
 	ended  sync.WaitGroup
 	name   atomic.Value // of the device, for the attempts to reopen the other one of a pair
 }
 
-func newLasting(d deviceSource) *lasting {
-	l := &lasting{device: d, wanted: d.opened()}
-	l.name.Store(d.Info().Name)
+func newLasting(m *microphone) *lasting {
+	l := &lasting{mic: m, wanted: m.device}
+	l.name.Store(m.device.Name)
 	return l
 }
 
 // standsIn names the device for which another one stands in; "" = none.
 func (l *lasting) standsIn() string {
-	if l.isWanted(l.device) {
+	if l.isWanted(l.mic) {
 		return ""
 	}
 	return l.wanted.Name
 }
 
-func (l *lasting) isWanted(d deviceSource) bool { return d.opened().Key() == l.wanted.Key() }
+func (l *lasting) isWanted(m *microphone) bool { return m.device.Key() == l.wanted.Key() }
 
 // Read returns an error if the device is lost, and the other one too or there is none.
 func (l *lasting) Read(ctx context.Context, dst []float32) (int, error) {
 	if l.lost == nil {
-		n, err := l.device.Read(ctx, dst)
+		n, err := l.mic.Read(ctx, dst)
 		switch {
 		case err == nil:
 			l.samples += int64(n)
-			unread, at := l.device.arrival()
+			unread, at := l.mic.arrival()
 			l.clock.add(l.samples+unread, at)
 			return n, nil
-		case l.samples == 0 || ctx.Err() != nil || errors.Is(err, io.EOF):
+		case l.samples == 0 || ctx.Err() != nil:
 			return 0, err
 		}
 		l.lost, l.clock = err, deviceClock{}
@@ -95,8 +75,8 @@ func (l *lasting) start() {
 	l.stop()
 	var ctx context.Context
 	ctx, l.cancel = context.WithCancel(context.Background())
-	l.found = make(chan deviceSource, 1)
-	lost, reason := l.device, l.lost
+	l.found = make(chan *microphone, 1)
+	lost, reason := l.mic, l.lost
 	l.ended.Go(func() { l.reopen(ctx, lost, reason) })
 }
 
@@ -108,8 +88,8 @@ func (l *lasting) stop() {
 	l.cancel()
 	l.ended.Wait()
 	select {
-	case src := <-l.found:
-		_ = src.Close()
+	case m := <-l.found:
+		_ = m.Close()
 	default:
 	}
 	l.cancel = nil
@@ -118,13 +98,13 @@ func (l *lasting) stop() {
 // reopen tries to open the wanted device, or else the one that was lost, or after a time the
 // default one, until ctx ends or the wanted one delivers audio, also while another one stands
 // in for it.
-func (l *lasting) reopen(ctx context.Context, lost deviceSource, reason error) {
+func (l *lasting) reopen(ctx context.Context, lost *microphone, reason error) {
 	defer func() { _ = recover() }() // of the native library: the outage lasts
 	begun, standsIn := time.Now(), false
 	for ctx.Err() == nil {
 		keys, pause := []string{l.wanted.Key()}, defaultAfter
 		if !standsIn {
-			keys, pause = append(keys, lost.opened().Key()), reopenInterval
+			keys, pause = append(keys, lost.device.Key()), reopenInterval
 			if time.Since(begun) >= defaultAfter {
 				keys = append(keys, "")
 			}
@@ -152,7 +132,7 @@ func (l *lasting) reopen(ctx context.Context, lost deviceSource, reason error) {
 
 // open opens the first of several devices that it can, nil = none. The other one of a pair does not
 // stand in: that would be both.
-func (l *lasting) open(ctx context.Context, lost deviceSource, keys []string) deviceSource {
+func (l *lasting) open(ctx context.Context, lost *microphone, keys []string) *microphone {
 	for _, key := range keys {
 		if ctx.Err() != nil { // the reader may be in the driver still
 			break
@@ -160,7 +140,7 @@ func (l *lasting) open(ctx context.Context, lost deviceSource, keys []string) de
 		next, err := lost.openAgain(ctx, key)
 		switch {
 		case err != nil:
-		case !l.isWanted(next) && l.other != nil && next.Info().Name == l.other.name.Load():
+		case !l.isWanted(next) && l.other != nil && next.device.Name == l.other.name.Load():
 			_ = next.Close()
 		default:
 			return next
@@ -170,20 +150,20 @@ func (l *lasting) open(ctx context.Context, lost deviceSource, keys []string) de
 }
 
 // replace continues with a device that was found, or that was chosen after stop.
-func (l *lasting) replace(src deviceSource) {
+func (l *lasting) replace(m *microphone) {
 	if l.cancel == nil {
-		l.wanted = src.opened()
+		l.wanted = m.device
 	}
-	l.before += l.device.overflows()
-	l.device, l.lost, l.clock = src, nil, deviceClock{}
-	l.name.Store(src.Info().Name)
+	l.before += l.mic.overflows()
+	l.mic, l.lost, l.clock = m, nil, deviceClock{}
+	l.name.Store(m.device.Name)
 }
 
-func (l *lasting) Info() Info        { return l.device.Info() }
-func (l *lasting) Notices() []string { return l.device.Notices() }
-func (l *lasting) overflows() int64  { return l.before + l.device.overflows() }
+func (l *lasting) Info() Info        { return l.mic.Info() }
+func (l *lasting) Notices() []string { return l.mic.Notices() }
+func (l *lasting) overflows() int64  { return l.before + l.mic.overflows() }
 
 func (l *lasting) Close() error {
 	l.stop()
-	return l.device.Close()
+	return l.mic.Close()
 }

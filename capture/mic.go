@@ -189,9 +189,8 @@ func (m *microphone) Info() Info {
 	return i
 }
 
-func (m *microphone) overflows() int64       { return m.lost.Load() }
-func (m *microphone) Notices() []string      { return m.noticeList.All() }
-func (m *microphone) elapsed() time.Duration { return m.now() }
+func (m *microphone) overflows() int64  { return m.lost.Load() }
+func (m *microphone) Notices() []string { return m.noticeList.All() }
 
 // Read waits for the device, at most stallAfter (startAfter for the first
 // samples). After that, the device has stalled or was removed.
@@ -272,14 +271,9 @@ func (m *microphone) Close() error {
 	return nil
 }
 
-func (m *microphone) opened() device.Device { return m.device }
-
-func (m *microphone) openAgain(ctx context.Context, key string) (deviceSource, error) {
-	next, err := m.openOther(ctx, func() (*microphone, error) { return openMicWith(ctx, key, m.micConfig) })
-	if err != nil {
-		return nil, err
-	}
-	return next, nil
+// openAgain opens a device by its key, "" = the default one, that can take the place of this one.
+func (m *microphone) openAgain(ctx context.Context, key string) (*microphone, error) {
+	return m.openOther(ctx, func() (*microphone, error) { return openMicWith(ctx, key, m.micConfig) })
 }
 
 // openOther opens a device that can take the place of this one, and waits for its

@@ -68,16 +68,16 @@ func (r *ChunkReader) bridge(lost error) error {
 	limit := time.After(OutageLimit)
 	for {
 		select {
-		case src := <-first.found:
-			return r.resume(first, src)
-		case src := <-second.found:
-			return r.resume(second, src)
+		case m := <-first.found:
+			return r.resume(first, m)
+		case m := <-second.found:
+			return r.resume(second, m)
 		case x := <-r.exchanges: // chosen by the user
 			return r.accept(x)
 		case <-tick.C:
 			// A chunk later than due: the first audio of the reopened device is up to
 			// 100 ms old.
-			if err := r.fill(r.next.due(first.device.elapsed()) - 1); err != nil {
+			if err := r.fill(r.next.due(first.mic.now()) - 1); err != nil {
 				return err
 			}
 		case <-limit:
@@ -105,10 +105,10 @@ func (r *ChunkReader) fill(to int64) error {
 
 // resume delivers silence from the next chunk up to the first one of a new device, continues with that, and remembers
 // the gap. Stats has the device and the end of the outage at once: the outage is not the new device's.
-func (r *ChunkReader) resume(d *lasting, src deviceSource) error {
+func (r *ChunkReader) resume(d *lasting, m *microphone) error {
 	began := r.seq
-	err := r.fill(r.next.due(src.elapsed()))
-	d.replace(src)
+	err := r.fill(r.next.due(m.now()))
+	d.replace(m)
 	r.drift = drift{}
 	switch {
 	case err != nil:

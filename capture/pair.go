@@ -78,7 +78,7 @@ func openPair(ctx context.Context, first, second string) (Source, error) {
 	return newPair(a, b), nil
 }
 
-func newPair(first, second deviceSource) *pair {
+func newPair(first, second *microphone) *pair {
 	a, b := newLasting(first), newLasting(second)
 	a.other, b.other = b, a
 	return &pair{first: a, second: b, track: signal.NewInterpolator(), echo: signal.NewEchoSuppressor(), in: make([]float32, ChunkSamples)}
@@ -148,9 +148,9 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 // in place of its stand-in.
 func (p *pair) exchange(l *lasting) {
 	select {
-	case src := <-l.found:
-		old := l.device
-		l.replace(src)
+	case m := <-l.found:
+		old := l.mic
+		l.replace(m)
 		_ = old.Close()
 	default:
 	}

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -17,44 +17,46 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-// simulated is a device with a clock of its own that plays a signal of real time.
+// simulated is a device with a clock of its own that plays a signal of real time. Time is that since a test began, in s.
 type simulated struct {
-	begin  float64 // s, of its first sample
-	rate   float64 // samples per second
-	late   func() float64
-	signal func(t float64) float64
-	end    float64
-	n      int64
-	block  []float32
-	at     time.Duration
+	begin, end float64
+	rate       float64 // samples per second
+	late       func() float64
+	signal     func(t float64) float64
+	now        func() time.Duration
+	n          int64
 }
 
-func (s *simulated) Info() Info                      { return Info{Kind: Mic, Rate: SampleRate, Channels: 1, Tracks: 1} }
-func (s *simulated) Close() error                    { return nil }
-func (s *simulated) Notices() []string               { return nil }
-func (s *simulated) overflows() int64                { return 0 }
-func (s *simulated) arrival() (int64, time.Duration) { return int64(len(s.block)), s.at }
-func (s *simulated) elapsed() time.Duration          { return s.at }
-func (s *simulated) silent() (string, Silence)       { return "", NotSilent }
-func (s *simulated) release(context.Context)         {}
-func (s *simulated) opened() device.Device           { return device.Device{} }
-func (s *simulated) openAgain(context.Context, string) (deviceSource, error) {
-	return nil, errors.New("no such device")
-}
-func (s *simulated) Read(_ context.Context, dst []float32) (int, error) {
-	if len(s.block) == 0 {
-		if s.begin+float64(s.n)/s.rate > s.end {
-			return 0, io.EOF
-		}
-		for i := range ChunkSamples {
-			s.block = append(s.block, float32(s.signal(s.begin+float64(s.n+int64(i))/s.rate)))
-		}
-		s.n += ChunkSamples
-		s.at = time.Duration((s.begin + float64(s.n)/s.rate + s.late()) * float64(time.Second))
+func (s *simulated) Device() device.Device { return device.Device{Name: "simulated"} }
+func (s *simulated) Format() (int, int)    { return SampleRate, 1 }
+func (s *simulated) Source() string        { return "" }
+func (s *simulated) Close() error          { return nil }
+
+func (s *simulated) Read() ([]float32, bool, error) {
+	if s.begin+float64(s.n)/s.rate > s.end {
+		return nil, false, errors.New("gone")
 	}
-	n := copy(dst, s.block)
-	s.block = s.block[n:]
-	return n, nil
+	block := make([]float32, ChunkSamples)
+	for i := range block {
+		block[i] = float32(s.signal(s.begin + float64(s.n+int64(i))/s.rate))
+	}
+	s.n += ChunkSamples
+	time.Sleep(time.Duration((s.begin+float64(s.n)/s.rate+s.late())*float64(time.Second)) - s.now())
+	return block, false, nil
+}
+
+// open opens the device once, inside a synctest bubble.
+func (s *simulated) open(t *testing.T) *microphone {
+	t.Helper()
+	begun, opened := time.Now(), false
+	s.now = func() time.Duration { return time.Since(begun) }
+	return openWith(t, "", Mic, s.now, func(string) (device.Stream, error) {
+		if opened {
+			return nil, errors.New("no such device")
+		}
+		opened = true
+		return s, nil
+	})
 }
 
 // TestPairIsAligned: two devices whose clocks differ stay within 20 ms, although
@@ -64,51 +66,53 @@ func TestPairIsAligned(t *testing.T) {
 	if os.Getenv("HUBBUB_HOUR") == "1" {
 		length, ppm = 3600, 200
 	}
-	random := rand.New(rand.NewPCG(1, 2))
-	late := func() float64 { // a busy machine
-		if random.Float64() < 0.05 {
-			return 0.02 + 0.1*random.Float64()
+	late := func(seed uint64) func() float64 { // a busy machine
+		random := rand.New(rand.NewPCG(seed, 2))
+		return func() float64 {
+			if random.Float64() < 0.05 {
+				return 0.02 + 0.1*random.Float64()
+			}
+			return 0.01 + 0.004*random.Float64()
 		}
-		return 0.01 + 0.004*random.Float64()
 	}
 	const hz = 10 // one period is 100 ms
 	signal := func(t float64) float64 { return 0.5 * math.Sin(2*math.Pi*hz*t) }
 	for _, sign := range []float64{-1, 1} {
-		first := &simulated{begin: 100, rate: SampleRate, late: late, signal: signal, end: 100 + length}
-		second := &simulated{begin: 99.73, rate: SampleRate * (1 + sign*ppm*1e-6), late: late, signal: signal, end: 200 + length}
-		p := newPair(first, second)
-		p.echo = nil
-		x := make([]float32, 2*ChunkSamples)
-		var worst, since float64
-		for at := 0.0; ; at += ChunkDuration.Seconds() {
-			n, err := p.Read(t.Context(), x)
-			if err != nil {
-				break
-			}
-			if n != len(x) {
-				t.Fatalf("%d samples", n)
-			}
-			var phase [2]float64
-			for track := range phase {
-				var c, s float64
-				for i := range ChunkSamples { // one period
-					b, a := math.Sincos(2 * math.Pi * hz * float64(i) / SampleRate)
-					c += a * float64(x[2*i+track])
-					s += b * float64(x[2*i+track])
+		synctest.Test(t, func(t *testing.T) {
+			first := &simulated{begin: 1, rate: SampleRate, late: late(1), signal: signal, end: 2 * length}
+			second := &simulated{begin: 0.73, rate: SampleRate * (1 + sign*ppm*1e-6), late: late(2), signal: signal, end: 2 * length}
+			p := newPair(first.open(t), second.open(t))
+			defer p.Close()
+			p.echo = nil
+			x := make([]float32, 2*ChunkSamples)
+			var worst, since float64
+			for at := 0.0; at < length; at += ChunkDuration.Seconds() {
+				n, err := p.Read(t.Context(), x)
+				if err != nil || n != len(x) {
+					t.Fatalf("%d samples, %v", n, err)
 				}
-				phase[track] = math.Atan2(c, s)
-			}
-			d := math.Remainder(phase[0]-phase[1], 2*math.Pi) / (2 * math.Pi * hz)
-			if at > 1 {
-				if worst = max(worst, math.Abs(d)); worst == math.Abs(d) {
-					since = at
+				var phase [2]float64
+				for track := range phase {
+					var c, s float64
+					for i := range ChunkSamples { // one period
+						b, a := math.Sincos(2 * math.Pi * hz * float64(i) / SampleRate)
+						c += a * float64(x[2*i+track])
+						s += b * float64(x[2*i+track])
+					}
+					phase[track] = math.Atan2(c, s)
+				}
+				d := math.Remainder(phase[0]-phase[1], 2*math.Pi) / (2 * math.Pi * hz)
+				if at > 1 {
+					if worst = max(worst, math.Abs(d)); worst == math.Abs(d) {
+						since = at
+					}
 				}
 			}
-		}
-		t.Logf("%+.0f ppm over %.0f s: at most %.1f ms apart, at %.0f s", sign*ppm, length, 1000*worst, since)
-		if worst > 0.02 {
-			t.Errorf("%+.0f ppm: the tracks are up to %.1f ms apart", sign*ppm, 1000*worst)
-		}
+			t.Logf("%+.0f ppm over %.0f s: at most %.1f ms apart, at %.0f s", sign*ppm, length, 1000*worst, since)
+			if worst > 0.02 {
+				t.Errorf("%+.0f ppm: the tracks are up to %.1f ms apart", sign*ppm, 1000*worst)
+			}
+		})
 	}
 }
 
@@ -120,28 +124,31 @@ func TestPairSilencesEcho(t *testing.T) {
 	for i := range noise {
 		noise[i] = 0.3 * random.NormFloat64()
 	}
-	far := func(t float64) float64 { return noise[int(math.Round((t-100)*SampleRate))%len(noise)] }
+	far := func(t float64) float64 { return noise[int(math.Round((t-1)*SampleRate))%len(noise)] }
 	none := func() float64 { return 0 }
-	first := &simulated{begin: 100, rate: SampleRate, late: none, signal: func(t float64) float64 { return 0.2 * far(t) }, end: 115}
-	second := &simulated{begin: 100, rate: SampleRate, late: none, signal: far, end: 115}
-	p := newPair(first, second)
-	if _, err := first.Read(t.Context(), make([]float32, 25)); err != nil { // the block of a chunk is 25 samples off
-		t.Fatal(err)
-	}
-	heard, all := 0, 0
-	for seq := range 100 {
-		x, _, err := (&ChunkReader{ctx: t.Context(), src: p}).readChunk()
-		testkit.NoError(t, err)
-		for i := 0; i < len(x) && seq >= 50; i += 2 {
-			all++
-			if x[i] != 0 {
-				heard++
+	synctest.Test(t, func(t *testing.T) {
+		first := (&simulated{begin: 1, rate: SampleRate, late: none, signal: func(t float64) float64 { return 0.2 * far(t) }, end: 16}).open(t)
+		second := (&simulated{begin: 1, rate: SampleRate, late: none, signal: far, end: 16}).open(t)
+		p := newPair(first, second)
+		defer p.Close()
+		if _, err := first.Read(t.Context(), make([]float32, 25)); err != nil { // the block of a chunk is 25 samples off
+			t.Fatal(err)
+		}
+		heard, all := 0, 0
+		for seq := range 100 {
+			x, _, err := (&ChunkReader{ctx: t.Context(), src: p}).readChunk()
+			testkit.NoError(t, err)
+			for i := 0; i < len(x) && seq >= 50; i += 2 {
+				all++
+				if x[i] != 0 {
+					heard++
+				}
 			}
 		}
-	}
-	if share := float64(heard) / float64(all); share > 0.02 {
-		t.Errorf("%.1f %% of the echo are heard", 100*share)
-	}
+		if share := float64(heard) / float64(all); share > 0.02 {
+			t.Errorf("%.1f %% of the echo are heard", 100*share)
+		}
+	})
 }
 
 // TestPairSilence: a muted microphone is reported while the far side plays, by its own name; a far side that plays
@@ -257,7 +264,7 @@ func TestPairReturns(t *testing.T) {
 // TestPairLosesTheStandIn: a stand-in that is lost, too, is reopened, and does not give way at the same time.
 func TestPairLosesTheStandIn(t *testing.T) {
 	standIn := openFake(t, speaking(2, 0), time.Minute)
-	m := &lasting{device: standIn, wanted: device.Device{Name: "headset"}, other: &lasting{}}
+	m := &lasting{mic: standIn, wanted: device.Device{Name: "headset"}, other: &lasting{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	m.cancel = cancel
 	x := make([]float32, ChunkSamples)
@@ -272,37 +279,41 @@ func TestPairLosesTheStandIn(t *testing.T) {
 	testkit.NoError(t, m.Close())
 }
 
-// TestPairFailsWithinABlock: when a device fails, what was read of both comes with the
+// TestPairFailsWithinABlock: when both devices have failed, what was read of the one that failed last comes with the
 // error, and silence takes the place of the rest.
 func TestPairFailsWithinABlock(t *testing.T) {
 	none := func() float64 { return 0 }
 	loud := func(float64) float64 { return 0.5 }
 	for failing := range 2 {
-		first := &simulated{begin: 100, rate: SampleRate, late: none, signal: loud, end: 200}
-		second := &simulated{begin: 99.98, rate: SampleRate, late: none, signal: loud, end: 200}
-		[]*simulated{first, second}[failing].end = 103
-		p := newPair(first, second)
-		p.echo = nil
-		if _, err := first.Read(t.Context(), make([]float32, 640)); err != nil { // its blocks are not those of Read
-			t.Fatal(err)
-		}
-		x := make([]float32, 2*ChunkSamples)
-		n, err := p.Read(t.Context(), x)
-		for err == nil {
-			n, err = p.Read(t.Context(), x)
-		}
-		if !errors.Is(err, io.EOF) || n != len(x) {
-			t.Fatalf("device %d fails: %d samples, %v", failing, n, err)
-		}
-		var heard [2]int
-		for i, v := range x {
-			if v > 0.25 {
-				heard[i%2]++
+		synctest.Test(t, func(t *testing.T) {
+			first := &simulated{begin: 1, rate: SampleRate, late: none, signal: loud, end: 3.5}
+			second := &simulated{begin: 0.98, rate: SampleRate, late: none, signal: loud, end: 3.5}
+			[]*simulated{first, second}[failing].end = 4
+			desk := first.open(t)
+			p := newPair(desk, second.open(t))
+			defer p.Close()
+			p.echo = nil
+			if _, err := desk.Read(t.Context(), make([]float32, 640)); err != nil { // its blocks are not those of Read
+				t.Fatal(err)
 			}
-		}
-		if heard[1-failing] != ChunkSamples || heard[failing] < ChunkSamples/4 || heard[failing] > ChunkSamples*3/4 {
-			t.Errorf("device %d fails: %d samples of the tracks are heard", failing, heard)
-		}
+			x := make([]float32, 2*ChunkSamples)
+			n, err := p.Read(t.Context(), x)
+			for err == nil {
+				n, err = p.Read(t.Context(), x)
+			}
+			if !strings.Contains(err.Error(), "gone") || n != len(x) {
+				t.Fatalf("device %d fails last: %d samples, %v", failing, n, err)
+			}
+			var heard [2]int
+			for i, v := range x {
+				if v > 0.25 {
+					heard[i%2]++
+				}
+			}
+			if heard[1-failing] != 0 || heard[failing] < ChunkSamples/4 || heard[failing] > ChunkSamples*3/4 {
+				t.Errorf("device %d fails last: %d samples of the tracks are heard", failing, heard)
+			}
+		})
 	}
 }
 

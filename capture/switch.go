@@ -11,7 +11,7 @@ import (
 // exchange is a device that takes the place of the reader's.
 type exchange struct {
 	next *microphone
-	old  chan deviceSource // receives the device before it, which Switch closes
+	old  chan *microphone // receives the device before it, which Switch closes
 }
 
 var errOver = errors.New("the input has ended")
@@ -30,7 +30,7 @@ func (r *ChunkReader) Switch(ctx context.Context, input string) error {
 	if err != nil {
 		return err
 	}
-	old := make(chan deviceSource, 1)
+	old := make(chan *microphone, 1)
 	select {
 	case r.exchanges <- exchange{next, old}:
 		return (<-old).Close()
@@ -52,8 +52,8 @@ func (r *ChunkReader) exchangeDevice() error {
 	case x := <-r.exchanges:
 		return r.accept(x)
 	case wanted := <-d.found:
-		standIn := d.device
-		err := r.replace(wanted.(*microphone))
+		standIn := d.mic
+		err := r.replace(wanted)
 		_ = standIn.Close()
 		return err
 	default:
@@ -65,7 +65,7 @@ func (r *ChunkReader) exchangeDevice() error {
 func (r *ChunkReader) accept(x exchange) error {
 	d := r.devices[0]
 	d.stop()
-	old := d.device
+	old := d.mic
 	err := r.replace(x.next)
 	x.old <- old
 	return err
