@@ -121,8 +121,7 @@ func NewWith(c Config, p clustering.Params, windows WindowSource) (*Engine, erro
 	if err != nil {
 		return nil, err
 	}
-	clusterer := clustering.New(p, c.MaxSpeakers)
-	return newEngine(c, &pipeline{windows: windows, clusterer: clusterer, decoder: frameDecoder{clusterer: clusterer, decoder: decoder.Live().New(), params: p}}), nil
+	return newEngine(c, &pipeline{windows: windows, clusterer: clustering.New(p, c.MaxSpeakers), decoder: decoder.Live().New()}), nil
 }
 
 // Enrol makes the engine recognise people where they talk: the events of their
@@ -222,57 +221,6 @@ func (e *Engine) divideOnNewMatch(out []Event) []Event {
 		}
 	}
 	return out
-}
-
-// pipeline is the activitySource with networks: inference gives windows, and
-// clustering the speakers of their local speakers.
-type pipeline struct {
-	windows   WindowSource
-	clusterer *clustering.Clusterer
-	matcher   matcher
-	decoder   frameDecoder
-	received  int // samples
-}
-
-// WindowSource gives a window of the networks' output as samples come in. The
-// engine uses an inference.Stream.
-type WindowSource interface {
-	// Push takes the next samples and returns the window that they complete,
-	// nil when none is due; last says that no samples follow.
-	Push(samples []float32, last bool) *clustering.Window
-	// Channel is what has been learnt of the channel, with which a source for a later
-	// stream resumes before its first Push.
-	Channel() features.Channel
-	Resume(c features.Channel)
-}
-
-func (p *pipeline) push(samples []float32) {
-	p.received += len(samples)
-	if w := p.windows.Push(samples, len(samples) < chunkSamples); w != nil {
-		p.clusterer.Add(w)
-		p.matcher.update(p.clusterer, w)
-		p.decoder.stale = true
-	}
-}
-
-func (p *pipeline) enrol(people []voiceprint.Person, m voiceprint.Matching) {
-	p.matcher.people, p.matcher.matching = people, m
-}
-
-func (p *pipeline) match(speaker int) string { return p.matcher.name[speaker] }
-
-func (p *pipeline) activity(first int) []speakerSet {
-	frames := p.decoder.decide(first)
-	// The frames after the last window continue as the window ends.
-	newest := speakerSet(0)
-	if n := len(frames); n > 0 {
-		newest = frames[n-1]
-	}
-	n := max(0, p.received/frameSamples-first)
-	for len(frames) < n {
-		frames = append(frames, newest)
-	}
-	return frames[:n]
 }
 
 // finite is x, or silence for an x that is not finite.

@@ -11,13 +11,15 @@ type DecoderInput struct {
 	// Numbers are those of the speakers, merged ones left out. Before there is a
 	// speaker, all speech is that of speaker 0.
 	Numbers []int
+
+	params *Params
 }
 
 // DecoderInput sets out to the frames from first, rounded down to a whole step of
 // 40 ms, to the newest frame of any window. They may change with the next window.
 func (c *Clusterer) DecoderInput(first int, out *DecoderInput) {
 	first = max(first, c.aggregate.first) / decoder.Split * decoder.Split
-	out.First, out.Numbers = first, out.Numbers[:0]
+	out.First, out.Numbers, out.params = first, out.Numbers[:0], &c.p
 	for k := range c.speakers {
 		if !c.speakers[k].merged() {
 			out.Numbers = append(out.Numbers, k)
@@ -48,15 +50,15 @@ func (c *Clusterer) DecoderInput(first int, out *DecoderInput) {
 // overlap; the speakers are the most likely ones. Speech of a new person gets no label
 // rather than that of somebody else: below SpeakerShareThreshold the likeliest one is
 // mostly wrong.
-func (s *DecoderInput) Active(i int, p *Params) (set uint8) {
+func (s *DecoderInput) Active(i int) (set uint8) {
 	of := s.Scores[i*s.Speakers:][:s.Speakers]
 	speech := float64(s.Frames[i].Speech)
 	first, second := decoder.Likely(of)
-	if first < 0 || speech <= p.SpeechThreshold || float64(of[first]) <= p.SpeakerShareThreshold*speech {
+	if first < 0 || speech <= s.params.SpeechThreshold || float64(of[first]) <= s.params.SpeakerShareThreshold*speech {
 		return 0
 	}
 	set = 1 << s.Numbers[first]
-	if second >= 0 && float64(s.Frames[i].SpeakerCount) > (1+p.OverlapThreshold)*speech && of[second] > 0 {
+	if second >= 0 && float64(s.Frames[i].SpeakerCount) > (1+s.params.OverlapThreshold)*speech && of[second] > 0 {
 		set |= 1 << s.Numbers[second]
 	}
 	return set
@@ -69,7 +71,7 @@ func (c *Clusterer) Activity(first int, out []uint8) []uint8 {
 	var s DecoderInput
 	c.DecoderInput(first, &s)
 	for i := first - s.First; i < len(s.Frames); i++ {
-		out = append(out, s.Active(i, &c.p))
+		out = append(out, s.Active(i))
 	}
 	return out
 }

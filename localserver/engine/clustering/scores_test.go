@@ -52,7 +52,7 @@ func TestDecoderInputOfFramesAndSteps(t *testing.T) {
 			t.Errorf("step %d: cosines %v, want %v", step, got, want)
 		}
 	}
-	if got := s.Active(3, &c.p); got != 0b100 {
+	if got := s.Active(3); got != 0b100 {
 		t.Errorf("speakers %b", got)
 	}
 }
@@ -68,8 +68,8 @@ func TestScoresOfNobody(t *testing.T) {
 	}
 	var s DecoderInput
 	c.DecoderInput(0, &s)
-	if s.First != 10 || len(s.Frames) != 100 || s.Active(3, &c.p) != 0b1 || s.Cosines[6] != 0 {
-		t.Errorf("%d frames from %d, speakers %b", len(s.Frames), s.First, s.Active(3, &c.p))
+	if s.First != 10 || len(s.Frames) != 100 || s.Active(3) != 0b1 || s.Cosines[6] != 0 {
+		t.Errorf("%d frames from %d, speakers %b", len(s.Frames), s.First, s.Active(3))
 	}
 	New(Default(), MaxSpeakers).DecoderInput(0, &s)
 	if len(s.Frames) != 0 {

@@ -27,8 +27,8 @@ const (
 	Split = 2
 	// Scales is the number of scales that are compared.
 	Scales = 2
-	// Context is how many steps on either side of a step the network sees.
-	Context = 31
+	// Context is how many frames on either side of a frame the network sees.
+	Context = 31 * Split
 
 	channels = 32
 	// inputs of a speaker in a step: score, largest score of another, and their
@@ -43,7 +43,7 @@ const (
 	minScore, maxScore = 0.02, 0.98
 )
 
-// dilations of the residual blocks. Their sum is Context.
+// dilations of the residual blocks. Their sum is Context / Split.
 var dilations = [5]int{1, 2, 4, 8, 16}
 
 // exchanges are the blocks after which the speakers see each other.
@@ -147,7 +147,7 @@ func (m *Model) New() *Decoder { return &Decoder{m: m} }
 // of simultaneous speakers where somebody talks by the mean of what the segmentation
 // says and what follows from these probabilities. Whether somebody talks is left to the
 // segmentation: who talks may be uncertain where speech is not. Of a part of a
-// recording, the first and last Context steps lack their context.
+// recording, the first and last Context frames lack their context.
 func (d *Decoder) Decode(in *Input) {
 	d.speakers, d.steps = in.Speakers, len(in.Frames)/Split
 	d.run(in)

@@ -50,7 +50,7 @@ func TestParts(t *testing.T) {
 	d.Decode(&part)
 	whole := in.Scores[skip*Split*people:]
 	for i, p := range part.Scores {
-		if i >= Context*Split*people && math.Abs(float64(p-whole[i])) > 1e-5 {
+		if i >= Context*people && math.Abs(float64(p-whole[i])) > 1e-5 {
 			t.Fatalf("value %d is %v, of the whole recording %v", i, p, whole[i])
 		}
 	}

@@ -24,8 +24,6 @@ type scores struct {
 const (
 	// pageFrames is 20 s, so that what the decoder needs of 20 speakers stays small.
 	pageFrames = 1000
-	// contextFrames is how far around a page the decoder sees.
-	contextFrames = decoder.Context * decoder.Split
 	// secondProbability is the probability that the second speaker of an overlap needs.
 	secondProbability = 0.1
 )
@@ -38,8 +36,8 @@ func newScores(in inputs, d *decoder.Decoder, count int) *scores {
 // next call.
 func (s *scores) at(i int) (decoder.Frame, []float32) {
 	if page := i / pageFrames; page != s.page {
-		s.page, s.first = page, max(0, page*pageFrames-contextFrames)
-		s.read(s.first, min(s.count, (page+1)*pageFrames+contextFrames), &s.input)
+		s.page, s.first = page, max(0, page*pageFrames-decoder.Context)
+		s.read(s.first, min(s.count, (page+1)*pageFrames+decoder.Context), &s.input)
 		s.decoder.Decode(&s.input)
 	}
 	i -= s.first
