@@ -117,11 +117,3 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations in 20 steps", n)
 	}
 }
-
-func TestColumnIsInvertible(t *testing.T) {
-	for i := range TrunkSize {
-		if exported(Column(i)) != i {
-			t.Fatalf("column %d comes back as %d", i, exported(Column(i)))
-		}
-	}
-}

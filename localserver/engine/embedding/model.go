@@ -33,10 +33,10 @@ const (
 	attentionSize = 64
 )
 
-// Column is the index, in a step of the trunk, of column i of the exported
-// weights. Exported columns are channel * 8 + band; here the channels of a band
+// Exported is the column of the exported weights for value i of a step of the
+// trunk. Exported columns are channel * 8 + band; here the channels of a band
 // are adjacent.
-func Column(i int) int { return i%bandsOut*channelsOut + i/bandsOut }
+func Exported(i int) int { return i%channelsOut*bandsOut + i/channelsOut }
 
 // plan is the trunk's residual blocks: output channels, stride in frequency and time.
 var plan = [5]struct{ c, freq, time int }{{16, 1, 1}, {32, 2, 2}, {32, 1, 1}, {channelsOut, 2, 1}, {channelsOut, 1, 1}}
@@ -44,12 +44,12 @@ var plan = [5]struct{ c, freq, time int }{{16, 1, 1}, {32, 2, 2}, {32, 1, 1}, {c
 // block is a residual block: two convolutions, and a 1x1 convolution as the
 // shortcut where the shape changes.
 type block struct {
-	c1, c2, shortcut *nn.Conv2D
+	c1, c2, shortcut *nn.Conv
 }
 
 // Model is the network. It is immutable and shared by all streams.
 type Model struct {
-	stem   *nn.Conv2D
+	stem   *nn.Conv
 	planes [len(plan) + 1]nn.Plane // output of the stem and of each block
 	blocks [len(plan)]block
 	att1   *nn.Matrix
@@ -60,7 +60,7 @@ type Model struct {
 // New takes the tensors emb.* of a weights file.
 func New(f *weights.File) *Model {
 	m := &Model{}
-	conv := func(name string, in, out nn.Plane, size, fs, ts int) *nn.Conv2D {
+	conv := func(name string, in, out nn.Plane, size, fs, ts int) *nn.Conv {
 		return nn.NewConv2D(in, out, size, fs, ts, f.Tensor(name+".w", out.C, in.C, size, size), f.Tensor(name+".b", out.C))
 	}
 	in := nn.Plane{Bands: bands, C: 1, Padded: true}
@@ -79,23 +79,20 @@ func New(f *weights.File) *Model {
 		m.planes[i+1], m.blocks[i] = out, b
 	}
 	w1, b1 := f.Tensor("emb.att1.w", attentionSize, TrunkSize), f.Tensor("emb.att1.b", attentionSize)
-	m.att1 = nn.NewMatrix(1, TrunkSize, attentionSize, b1, func(_, k, n int) float32 { return w1[n*TrunkSize+exported(k)] })
+	m.att1 = nn.NewMatrix(1, TrunkSize, attentionSize, b1, func(_, k, n int) float32 { return w1[n*TrunkSize+Exported(k)] })
 	w2, b2 := f.Tensor("emb.att2.w", TrunkSize, attentionSize), f.Tensor("emb.att2.b", TrunkSize)
-	m.att2 = nn.NewMatrix(1, attentionSize, TrunkSize, permuted(b2), func(_, k, n int) float32 { return w2[exported(n)*attentionSize+k] })
+	m.att2 = nn.NewMatrix(1, attentionSize, TrunkSize, permuted(b2), func(_, k, n int) float32 { return w2[Exported(n)*attentionSize+k] })
 	wf, bf := f.Tensor("emb.fc.w", Size, 2*TrunkSize), f.Tensor("emb.fc.b", Size)
 	m.fc = nn.NewMatrix(1, 2*TrunkSize, Size, bf, func(_, k, n int) float32 {
-		return wf[n*2*TrunkSize+k/TrunkSize*TrunkSize+exported(k%TrunkSize)]
+		return wf[n*2*TrunkSize+k/TrunkSize*TrunkSize+Exported(k%TrunkSize)]
 	})
 	return m
 }
 
-// exported is the inverse of Column.
-func exported(i int) int { return i%channelsOut*bandsOut + i/channelsOut }
-
 func permuted(v []float32) []float32 {
 	out := make([]float32, len(v))
 	for i := range out {
-		out[i] = v[exported(i)]
+		out[i] = v[Exported(i)]
 	}
 	return out
 }

@@ -74,8 +74,8 @@ func TestParity(t *testing.T) {
 	for k, s := range []*Stream{s, hops} {
 		worst := 0.0
 		for j := s.First(); j < s.Len(); j++ {
-			for c := range TrunkSize {
-				worst = max(worst, off(s.Trunk().Frame(j)[Column(c)], trunk[c*T+j]))
+			for i, v := range s.Trunk().Frame(j) {
+				worst = max(worst, off(v, trunk[Exported(i)*T+j]))
 			}
 		}
 		check([]string{"trunk", "trunk in hops"}[k], worst)

@@ -17,14 +17,9 @@ func (p Plane) pad() int {
 	return 0
 }
 
-// Step of a layer computes the frames of dst that are new or not yet final from src,
-// and marks those final that follow from final frames of src alone. If add is given,
-// its frames (of dst's shape) are added before the activation; add may be dst, filled
-// by Compute of another layer in the same step.
-
-// Conv2D is a 3x3 (or 1x1) convolution over frequency and time with zero
-// padding 1 (0) and strides 1 or 2, on a stream of frames.
-type Conv2D struct {
+// Conv is a convolution with zero padding on a stream of frames: over frequency and time (NewConv2D), or
+// over time alone (NewConv1D), on planes of one band.
+type Conv struct {
 	in, out    Plane
 	freqStride int
 	time       taps
@@ -32,22 +27,31 @@ type Conv2D struct {
 }
 
 // NewConv2D packs PyTorch weights [out.C, in.C, size, size] (frequency before
-// time). A 3x3 convolution needs a padded input plane.
-func NewConv2D(in, out Plane, size, freqStride, timeStride int, w, bias []float32) *Conv2D {
+// time) of a 3x3 or 1x1 convolution with strides 1 or 2. A 3x3 convolution needs a padded input plane.
+func NewConv2D(in, out Plane, size, freqStride, timeStride int, w, bias []float32) *Conv {
 	if size == 3 && !in.Padded || out.Bands != (in.Bands+freqStride-1)/freqStride {
 		panic("nn: planes do not fit the convolution")
 	}
-	c := &Conv2D{in: in, out: out, freqStride: freqStride, time: taps{size, timeStride, size / 2, 1}}
 	// One segment for each tap in time; in it the taps in frequency are adjacent.
-	c.m = NewMatrix(size, size*in.C, out.C, bias, func(dt, k, o int) float32 {
+	m := NewMatrix(size, size*in.C, out.C, bias, func(dt, k, o int) float32 {
 		df, ci := k/in.C, k%in.C
 		return w[((o*in.C+ci)*size+df)*size+dt]
 	})
-	return c
+	return &Conv{in, out, freqStride, taps{size, timeStride, size / 2, 1}, m}
 }
 
-// Compute computes the frames of dst that are new or not final.
-func (c *Conv2D) Compute(src, dst, add *Track, relu bool) {
+// NewConv1D packs PyTorch weights [out, in, kernel]; kernel is odd and the
+// padding dilation*(kernel/2), so that stride 1 keeps the length. out must be a
+// multiple of Lanes.
+func NewConv1D(in, out, kernel, stride, dilation int, w, bias []float32) *Conv {
+	m := NewMatrix(kernel, in, out, bias, func(tap, k, o int) float32 { return w[(o*in+k)*kernel+tap] })
+	return &Conv{Plane{Bands: 1, C: in}, Plane{Bands: 1, C: out}, 1, taps{kernel, stride, dilation * (kernel / 2), dilation}, m}
+}
+
+// Compute computes the frames of dst that are new or not yet final. If add is given,
+// its frames (of dst's shape) are added before the activation; add may be dst, filled
+// by Compute of another layer in the same step.
+func (c *Conv) Compute(src, dst, add *Track, relu bool) {
 	dst.Extend(c.time.outputs(src.length))
 	from := dst.final
 	if from >= dst.length {
@@ -60,49 +64,20 @@ func (c *Conv2D) Compute(src, dst, add *Track, relu bool) {
 	out := c.out.pad() * c.out.C
 	r := Rows{Groups: dst.length - from, N: c.out.Bands, ReLU: relu,
 		Src:      src.From(from*c.time.stride - c.time.pad)[edge:],
-		SrcGroup: c.time.stride * src.size, SrcStride: c.freqStride * c.in.C, SegStride: src.size,
+		SrcGroup: c.time.stride * src.size, SrcStride: c.freqStride * c.in.C, SegStride: c.time.dilation * src.size,
 		Dst: dst.From(from)[out:], DstGroup: dst.size, DstStride: c.out.C}
 	if add != nil {
 		rows := (add.size - c.out.Bands*c.out.C) / 2 // add may be padded where dst is not
 		r.Add, r.AddGroup, r.AddStride = add.From(from)[rows:], add.size, c.out.C
 	}
+	if r.N == 1 { // the kernels compute several rows of a group at once
+		r.Groups, r.N, r.SrcStride, r.DstStride, r.AddStride = 1, r.Groups, r.SrcGroup, r.DstGroup, r.AddGroup
+	}
 	c.m.Apply(r)
 }
 
-// Step computes dst and marks its final frames.
-func (c *Conv2D) Step(src, dst, add *Track, relu bool) {
+// Step computes dst and marks those of its frames final that follow from final frames of src alone.
+func (c *Conv) Step(src, dst, add *Track, relu bool) {
 	c.Compute(src, dst, add, relu)
-	dst.SetFinal(c.time.final(src.final))
-}
-
-// Conv1D is a convolution over time on a stream of frames of channels.
-type Conv1D struct {
-	time taps
-	m    *Matrix
-}
-
-// NewConv1D packs PyTorch weights [out, in, kernel]; kernel is odd and the
-// padding dilation*(kernel/2), so that stride 1 keeps the length. out must be a
-// multiple of Lanes.
-func NewConv1D(in, out, kernel, stride, dilation int, w, bias []float32) *Conv1D {
-	return &Conv1D{time: taps{kernel, stride, dilation * (kernel / 2), dilation},
-		m: NewMatrix(kernel, in, out, bias, func(tap, k, o int) float32 { return w[(o*in+k)*kernel+tap] })}
-}
-
-// Step computes dst and marks its final frames.
-func (c *Conv1D) Step(src, dst, add *Track, relu bool) {
-	dst.Extend(c.time.outputs(src.length))
-	from := dst.final
-	if from >= dst.length {
-		return
-	}
-	r := Rows{Groups: 1, N: dst.length - from, ReLU: relu,
-		Src:       src.From(from*c.time.stride - c.time.pad),
-		SrcStride: c.time.stride * src.size, SegStride: c.time.dilation * src.size,
-		Dst: dst.From(from), DstStride: dst.size}
-	if add != nil {
-		r.Add, r.AddStride = add.From(from), add.size
-	}
-	c.m.Apply(r)
 	dst.SetFinal(c.time.final(src.final))
 }

@@ -8,7 +8,7 @@
 // accumulator for each output), so they differ only by the rounding of FMA, and an
 // output does not depend on which others are computed with it.
 //
-// Types that hold weights (Matrix, Conv2D, ...) are immutable and may be shared;
+// Types that hold weights (Matrix, Conv, ...) are immutable and may be shared;
 // Tracks and scratch space belong to one goroutine.
 package nn
 

@@ -44,10 +44,10 @@ var dilations = [5]int{1, 2, 4, 8, 16}
 
 // Model is the network. It is immutable and shared by all streams.
 type Model struct {
-	c1, c2    *nn.Conv1D
+	c1, c2    *nn.Conv
 	proj      *nn.Matrix
-	dilated   [len(dilations)]*nn.Conv1D // of each residual block
-	pointwise [len(dilations)]*nn.Conv1D // of each residual block, after it
+	dilated   [len(dilations)]*nn.Conv // of each residual block
+	pointwise [len(dilations)]*nn.Conv // of each residual block, after it
 	forwards  *nn.GRU
 	backwards *nn.GRU
 	l1, l2    *nn.Matrix
@@ -56,17 +56,13 @@ type Model struct {
 // New takes the tensors seg.* of a weights file.
 func New(f *weights.File) *Model {
 	m := &Model{}
-	conv := func(name string, in, out, kernel, stride, dilation int) *nn.Conv1D {
+	conv := func(name string, in, out, kernel, stride, dilation int) *nn.Conv {
 		return nn.NewConv1D(in, out, kernel, stride, dilation, f.Tensor(name+".w", out, in, kernel), f.Tensor(name+".b", out))
 	}
 	m.c1 = conv("seg.c1", bands, channels, 5, 2, 1)
 	m.c2 = conv("seg.c2", channels, channels, 5, 2, 1)
 	w, b := f.Tensor("seg.proj.w", channels, embedding.TrunkSize), f.Tensor("seg.proj.b", channels)
-	column := make([]int, embedding.TrunkSize) // the exported column at each index of a trunk step
-	for i := range column {
-		column[embedding.Column(i)] = i
-	}
-	m.proj = nn.NewMatrix(1, embedding.TrunkSize, channels, b, func(_, k, n int) float32 { return w[n*embedding.TrunkSize+column[k]] })
+	m.proj = nn.NewMatrix(1, embedding.TrunkSize, channels, b, func(_, k, n int) float32 { return w[n*embedding.TrunkSize+embedding.Exported(k)] })
 	for i, d := range dilations {
 		name := fmt.Sprintf("seg.blk%d", i)
 		m.dilated[i] = conv(name+".a", channels, channels, 3, 1, d)
