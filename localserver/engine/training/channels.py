@@ -77,10 +77,6 @@ def telephone(x, rng):
     return narrow(companded(y, rng.choice(['mu', 'a']), 8), rng)
 
 
-def narrowband(x, rng):
-    return narrow(x, rng)
-
-
 def mobile(x, rng):
     """GSM and other narrowband speech codecs"""
     u = rng.random()
@@ -271,7 +267,7 @@ class Channels:
 
     KINDS = [
         (telephone, 0.13),
-        (narrowband, 0.10),
+        (narrow, 0.10),
         (mobile, 0.06),
         (opus, 0.11),
         (mp3, 0.08),

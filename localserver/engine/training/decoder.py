@@ -212,24 +212,11 @@ def held_out(net, parts):
 
 
 def tensors_of(net):
-    out = []
-
-    def put(name, w, b):
-        out.extend(
-            [(name + '.w', np.ascontiguousarray(w, np.float32)), (name + '.b', np.ascontiguousarray(b, np.float32))]
-        )
-
-    plain = lambda m: (m.weight.detach().numpy()[:, :, 0], m.bias.detach().numpy())
-    w, b = export.folded(net.inp, net.norm)
-    put('dec.in', w[:, :, 0], b)
+    o = [('dec.in', export.folded(net.inp, net.norm))]
     for i, block in enumerate(net.blocks):
-        put('dec.blk%d.a' % i, *export.folded(block.a, block.n))
-        put('dec.blk%d.b' % i, *plain(block.b))
-    for i, e in enumerate(net.exchanges):
-        put('dec.exchange%d' % i, *plain(e.w))
-    put('dec.out', *plain(net.out))
-    out.append(('dec.scale', net.scale.detach().numpy().reshape(1)))
-    return [(n, t.astype(np.float16) if t.size >= 2048 else t) for n, t in out]
+        o += [('dec.blk%d.a' % i, export.folded(block.a, block.n)), ('dec.blk%d.b' % i, export.plain(block.b))]
+    o += [('dec.exchange%d' % i, export.plain(e.w)) for i, e in enumerate(net.exchanges)]
+    return export.stored(o + [('dec.out', export.plain(net.out)), ('dec.scale', net.scale.detach().numpy().reshape(1))])
 
 
 @torch.no_grad()

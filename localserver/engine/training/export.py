@@ -90,50 +90,52 @@ def affine(bn):
     return g, (bn.bias.double() - bn.running_mean.double() * g).detach()
 
 
-def folded(conv, bn):
+def matrix(w):
+    """the weights of a layer; of a convolution of one step without that step"""
+    return w[:, :, 0] if w.ndim == 3 and w.shape[2] == 1 else w
+
+
+def folded(layer, bn):
+    """-> weights and bias of a layer and the batch norm after it"""
     g, b = affine(bn)
-    w = conv.weight.detach().double()
-    bias = b if conv.bias is None else b + g * conv.bias.detach().double()
-    return (w * g.view(-1, *[1] * (w.ndim - 1))).float().numpy(), bias.float().numpy()
+    w = layer.weight.detach().double()
+    bias = b if layer.bias is None else b + g * layer.bias.detach().double()
+    return matrix((w * g.view(-1, *[1] * (w.ndim - 1))).float().numpy()), bias.float().numpy()
+
+
+def plain(layer):
+    return matrix(layer.weight.detach().numpy()), layer.bias.detach().numpy()
+
+
+def stored(tensors):
+    """[(name, tensor or (weights, bias))] -> [(name, tensor)] as they are stored: large ones in half precision"""
+    o = []
+    for name, t in tensors:
+        o += [(name + '.w', t[0]), (name + '.b', t[1])] if isinstance(t, tuple) else [(name, t)]
+    half = lambda n, t: t.size >= 2048 and not n.startswith('feat.')
+    return [(n, t.astype(np.float16 if half(n, t) else np.float32)) for n, t in o]
 
 
 def tensors_of(emb, seg, prior):
     o = [('feat.window', FT.HANN), ('feat.mel', FT.MEL), ('feat.prior', np.asarray(prior, np.float32))]
-
-    def put(name, wb):
-        o.append((name + '.w', wb[0]))
-        o.append((name + '.b', wb[1]))
-
-    def plain(m, squeeze=True):
-        w = m.weight.detach().numpy()
-        return (w[:, :, 0] if w.ndim == 3 and w.shape[2] == 1 else w), m.bias.detach().numpy()
-
-    put('emb.stem', folded(emb.stem, emb.bn0))
+    o += [('emb.stem', folded(emb.stem, emb.bn0))]
     for k, b in enumerate(emb.blocks):
-        put('emb.blk%d.c1' % k, folded(b.c1, b.b1))
-        put('emb.blk%d.c2' % k, folded(b.c2, b.b2))
+        o += [('emb.blk%d.c1' % k, folded(b.c1, b.b1)), ('emb.blk%d.c2' % k, folded(b.c2, b.b2))]
         if b.sc is not None:
-            put('emb.blk%d.sc' % k, folded(b.sc, b.bs))
-    put('emb.att1', plain(emb.att1))
-    put('emb.att2', plain(emb.att2))
+            o += [('emb.blk%d.sc' % k, folded(b.sc, b.bs))]
+    o += [('emb.att1', plain(emb.att1)), ('emb.att2', plain(emb.att2))]
     gp, bp = affine(emb.bnp)
     go, bo = affine(emb.bno)
     w = emb.fc.weight.detach().double()
-    put('emb.fc', ((go[:, None] * w * gp[None]).float().numpy(), (go * (w @ bp) + bo).float().numpy()))
-    put('seg.c1', folded(seg.c1, seg.n1))
-    put('seg.c2', folded(seg.c2, seg.n2))
-    w, b = folded(seg.proj, seg.np)
-    put('seg.proj', (w[:, :, 0], b))
+    o += [('emb.fc', ((go[:, None] * w * gp[None]).float().numpy(), (go * (w @ bp) + bo).float().numpy()))]
+    o += [('seg.c1', folded(seg.c1, seg.n1)), ('seg.c2', folded(seg.c2, seg.n2))]
+    o += [('seg.proj', folded(seg.proj, seg.np))]
     for k, b in enumerate(seg.blocks):
-        put('seg.blk%d.a' % k, folded(b.a, b.n))
-        put('seg.blk%d.b' % k, plain(b.b))
+        o += [('seg.blk%d.a' % k, folded(b.a, b.n)), ('seg.blk%d.b' % k, plain(b.b))]
     for d, s in (('fw', ''), ('bw', '_reverse')):
         for n, p in (('wih', 'weight_ih_l0'), ('whh', 'weight_hh_l0'), ('bih', 'bias_ih_l0'), ('bhh', 'bias_hh_l0')):
             o.append(('seg.gru.%s.%s' % (d, n), getattr(seg.gru, p + s).detach().numpy()))
-    put('seg.l1', plain(seg.l1))
-    put('seg.l2', plain(seg.l2))
-    half = lambda n, t: t.size >= 2048 and not n.startswith('feat.')
-    return [(n, t.astype(np.float16 if half(n, t) else np.float32)) for n, t in o]
+    return stored(o + [('seg.l1', plain(seg.l1)), ('seg.l2', plain(seg.l2))])
 
 
 def run(w, f, keep):
