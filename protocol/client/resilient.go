@@ -189,13 +189,16 @@ func (r *ResilientStream) current() *Stream {
 
 // State is the state of a session at one moment. Its slices are shared: read only.
 type State struct {
-	// Of the current stream, except ChunksSent and Ahead, which are of the whole session.
+	// Of the current stream, except ChunksSent, which is of the whole session.
 	StreamStats
 	ID         string // of the service, of the newest stream
 	Connection ConnectionStatus
 	// Sent is the time of the newest sample that the current stream was sent, in seconds of the capture clock; at least
 	// how far the streams before had decided.
-	Sent    float64
+	Sent float64
+	// Ahead is the length of the audio up to the newest chunk that a stream was sent, dropped chunks included, minus the
+	// time since the first was sent: positive when ahead of real time. 0 before the first.
+	Ahead   time.Duration
 	Dropped int64 // chunks that no stream was sent
 	// NewLabels are the labels that a stream brought that did not continue those before
 	// it: some of them may be people who have a label already.
@@ -213,16 +216,11 @@ func (r *ResilientStream) State() State {
 	return st
 }
 
-// waiting is how many chunks wait to be sent.
-func (r *ResilientStream) waiting() int {
-	n, _ := r.buffer.waiting()
-	return n
-}
-
 // manage is the manager goroutine.
 func (r *ResilientStream) manage(s *Stream) {
 	defer func() { _ = r.current().Close() }()
 	for {
+		s.waiting = func() int { n, _ := r.buffer.waiting(); return n }
 		var sender sync.WaitGroup
 		sender.Go(func() {
 			defer s.recovered("sending")

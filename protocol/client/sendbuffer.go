@@ -160,7 +160,7 @@ func (b *sendBuffer) fill(st *State, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	st.Sent, st.Dropped, st.Gaps = b.until, b.dropped, slices.Clip(b.gaps)
-	if st.Ahead = 0; !b.begun.IsZero() {
+	if !b.begun.IsZero() {
 		st.Ahead = time.Duration(b.reached)*protocol.ChunkDuration - now.Sub(b.begun)
 	}
 }

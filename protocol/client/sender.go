@@ -17,7 +17,7 @@ func (r *ResilientStream) sendBuffered(s *Stream) {
 				return
 			}
 			c := r.buffer.take()
-			if s.send(r.ctx, c.seq, c.samples, r.waiting) != nil {
+			if s.Send(r.ctx, c.seq, c.samples) != nil {
 				return
 			}
 			n++

@@ -63,10 +63,6 @@ func defaultConfig() config {
 // StreamStats are the counters of a stream.
 type StreamStats struct {
 	ChunksSent int64
-	// Ahead is the length of the audio so far, dropped chunks included, minus
-	// the time since the first chunk began to be sent: positive when ahead of
-	// real time, negative when behind. 0 before the first chunk.
-	Ahead time.Duration
 	// RTT is the newest round-trip time of a ping; 0 before the first.
 	RTT time.Duration
 	// Behind is the length of the audio that was sent and that the service has
@@ -90,7 +86,8 @@ type Stream struct {
 
 	receiveOnly bool // nothing is sent: the service ends the stream when it is over
 
-	frame []byte // of the sender
+	frame   []byte     // of the sender
+	waiting func() int // of the sender: how many chunks wait behind the one that was sent; nil = not known
 
 	tracer *streamTracer // nil = not traced
 
@@ -168,11 +165,6 @@ func checkChunk(samples []float32) error {
 // more if the service is behind; a failed write ends the stream. An error that is
 // ErrStreamOver says that the stream had ended.
 func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
-	return s.send(ctx, seq, samples, func() int { return -1 })
-}
-
-// send is Send; waiting is how many chunks wait behind this one, for the record.
-func (s *Stream) send(ctx context.Context, seq int64, samples []float32, waiting func() int) error {
 	if err := checkChunk(samples); err != nil {
 		return err
 	}
@@ -186,10 +178,11 @@ func (s *Stream) send(ctx context.Context, seq int64, samples []float32, waiting
 	}
 	s.frame = protocol.AppendChunk(s.frame[:0], samples)
 	if err = s.write(websocket.BinaryMessage, s.frame); err == nil {
-		s.noteSent(seq, begun)
-		chunk.Ahead = s.Stats().Ahead
+		chunk.Ahead = s.noteSent(seq, begun)
 	}
-	chunk.Waiting = waiting()
+	if s.waiting != nil {
+		chunk.Waiting = s.waiting()
+	}
 	s.tracer.chunk(chunk, begun, s.config.now(), err)
 	return err
 }
@@ -207,7 +200,7 @@ func (s *Stream) beginChunk(seq int64, begun time.Time) (r trace.Record, err err
 	}
 	s.clock.add(s.sent, seq)
 	s.times.add(begun.Sub(s.opened))
-	r = trace.Record{Dir: trace.Outgoing, Kind: trace.KindChunk, Size: protocol.ChunkBytes, Chunk: seq}
+	r = trace.Record{Dir: trace.Outgoing, Kind: trace.KindChunk, Size: protocol.ChunkBytes, Chunk: seq, Waiting: -1}
 	if s.sent > 0 {
 		r.Gap, r.Dropped = begun.Sub(s.lastBegun), seq-s.nextSeq
 	}
@@ -242,8 +235,8 @@ func (t *sentTimes) lag(timestamp float64, now time.Duration) time.Duration {
 	return max(now-t.times[i], 0)
 }
 
-// noteSent notes a chunk that was sent.
-func (s *Stream) noteSent(seq int64, begun time.Time) {
+// noteSent notes a chunk that was sent, and returns how far the audio is ahead of real time then.
+func (s *Stream) noteSent(seq int64, begun time.Time) (ahead time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastBegun = begun
@@ -253,6 +246,7 @@ func (s *Stream) noteSent(seq int64, begun time.Time) {
 		s.realStart = begun.Add(-time.Duration(seq) * protocol.ChunkDuration)
 		notify(s.pingNow)
 	}
+	return time.Duration(s.nextSeq)*protocol.ChunkDuration - s.config.now().Sub(s.realStart)
 }
 
 // sending is the state of the sending now.
@@ -333,14 +327,7 @@ func (s *Stream) Wait() CloseInfo {
 func (s *Stream) Stats() StreamStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := StreamStats{
-		ChunksSent: s.sent, RTT: s.rtt,
-		Behind: time.Duration(s.sent-s.acked) * protocol.ChunkDuration,
-	}
-	if s.sent > 0 {
-		st.Ahead = time.Duration(s.nextSeq)*protocol.ChunkDuration - s.config.now().Sub(s.realStart)
-	}
-	return st
+	return StreamStats{ChunksSent: s.sent, RTT: s.rtt, Behind: time.Duration(s.sent-s.acked) * protocol.ChunkDuration}
 }
 
 // Close ends the stream at once, without waiting for the service, and returns

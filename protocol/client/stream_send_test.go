@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -96,25 +95,29 @@ func TestSendFindsTheServicesReason(t *testing.T) {
 	}
 }
 
+// What was dropped is not behind.
 func TestAhead(t *testing.T) {
-	var now atomic.Int64
-	s := openStream(t, func(t *testing.T, conn *websocket.Conn) { protocoltest.Drain(conn) },
-		func(c *config) { c.now = func() time.Time { return time.Unix(1000, now.Load()) } })
-	at := func(d time.Duration, want time.Duration) {
-		t.Helper()
-		now.Store(int64(d))
-		if got := s.Stats().Ahead; got != want {
-			t.Errorf("after %s: ahead %s, want %s", d, got, want)
+	b := newSendBuffer(true, nil)
+	now := time.Unix(1000, 0)
+	s := &Stream{config: config{now: func() time.Time { return now }}}
+	for _, c := range []struct {
+		after time.Duration
+		seq   int64 // that is sent; -1 = none
+		want  time.Duration
+	}{
+		{time.Second, -1, 0}, {time.Second, 5, 100 * time.Millisecond}, {1100 * time.Millisecond, -1, 0}, {1100 * time.Millisecond, 6, 100 * time.Millisecond},
+		{3 * time.Second, -1, -1800 * time.Millisecond}, {3 * time.Second, 24, 0},
+	} {
+		now = time.Unix(1000, 0).Add(c.after)
+		if c.seq >= 0 {
+			b.sent(c.seq, now)
+			if got := s.noteSent(c.seq, now); got != c.want {
+				t.Errorf("chunk %d: the stream is ahead %s, want %s", c.seq, got, c.want)
+			}
+		}
+		var st State
+		if b.fill(&st, now); st.Ahead != c.want {
+			t.Errorf("after %s: ahead %s, want %s", c.after, st.Ahead, c.want)
 		}
 	}
-	at(time.Second, 0) // nothing sent
-	mustSend(t, s, 5)
-	at(time.Second, 100*time.Millisecond)
-	at(1100*time.Millisecond, 0)
-	mustSend(t, s, 6)
-	at(1100*time.Millisecond, 100*time.Millisecond)
-	at(3*time.Second, -1800*time.Millisecond)
-	mustSend(t, s, 24) // what was dropped is not behind
-	at(3*time.Second, 0)
-	_ = s.Close()
 }
