@@ -335,7 +335,7 @@ func (r *ResilientStream) forwardEvents(s *Stream) {
 			if !ok {
 				return
 			}
-			events = r.merger.add(s.onCaptureClock(e))
+			events = r.merger.add(e)
 			r.mu.Lock()
 			r.newLabels = slices.Clip(r.merger.newLabels)
 			r.mu.Unlock()

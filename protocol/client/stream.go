@@ -145,8 +145,9 @@ func (s *Stream) start() {
 }
 
 // Events delivers every message of the service in order, including those that
-// are unknown or cannot be parsed (Event.Err). It is closed when the stream is
-// over. Nothing is dropped: while nobody receives, the stream stops reading.
+// are unknown or cannot be parsed (Event.Err). Times are on the capture clock; Raw
+// stays as received. It is closed when the stream is over. Nothing is dropped:
+// while nobody receives, the stream stops reading.
 func (s *Stream) Events() <-chan protocol.Event { return s.events }
 
 // checkChunk checks the length of a chunk.
@@ -299,8 +300,7 @@ func (s *Stream) serviceTime(seconds float64) float64 {
 }
 
 // onCaptureClock is the event with its times on the capture clock. Where
-// audio was dropped exactly at a turn's end, the turn ends before the gap. Raw
-// stays as received.
+// audio was dropped exactly at a turn's end, the turn ends before the gap.
 func (s *Stream) onCaptureClock(e protocol.Event) protocol.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -64,7 +64,7 @@ func internalError(doing string, panicked any) CloseInfo {
 	}, "This is a defect of hubbub.")}
 }
 
-// event parses one message.
+// event parses one message, and puts its times on the capture clock.
 func (s *Stream) event(kind int, payload []byte) protocol.Event {
 	var e protocol.Event
 	if kind == websocket.TextMessage {
@@ -81,8 +81,9 @@ func (s *Stream) event(kind int, payload []byte) protocol.Event {
 		e.Fault = s.fault(e)
 		s.mu.Unlock()
 	}
-	s.tracer.event(e, len(payload), s.onCaptureClock(e).Timestamp)
-	return e
+	captured := s.onCaptureClock(e)
+	s.tracer.event(e, len(payload), captured.Timestamp)
+	return captured
 }
 
 // fault is what is wrong with a start or an end. A watcher cannot tell: it may have begun in the middle, and knows no
