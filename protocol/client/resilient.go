@@ -228,7 +228,6 @@ func (r *ResilientStream) manage(s *Stream) {
 		})
 		r.forwardEvents(s)
 		r.info = s.Wait()
-		_ = s.Close() // the pinger
 		sender.Wait()
 		sending := s.sending()
 		idle := r.client.config.now().Sub(sending.lastBegun)

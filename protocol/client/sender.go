@@ -30,7 +30,7 @@ func (r *ResilientStream) sendBuffered(s *Stream) {
 		default:
 			select {
 			case <-r.buffer.added:
-			case <-s.over:
+			case <-s.aborted:
 				return
 			}
 		}
@@ -57,7 +57,7 @@ func (r *ResilientStream) pace(s *Stream, n int64) bool {
 		t := time.NewTimer(wait)
 		select {
 		case <-t.C:
-		case <-s.over:
+		case <-s.aborted:
 			t.Stop()
 			return false
 		}

@@ -81,7 +81,6 @@ type Stream struct {
 	events     chan protocol.Event
 	aborted    chan struct{} // closed by the first abort, at the latest by that of the reader at its end
 	pingNow    chan struct{}
-	over       chan struct{} // closed by the reader at its very end
 	goroutines sync.WaitGroup
 
 	receiveOnly bool // nothing is sent: the service ends the stream when it is over
@@ -109,7 +108,7 @@ type Stream struct {
 	writeErr    error              // the first failed write
 	failedAt    time.Time          // when it failed
 	abortInfo   *CloseInfo         // set by the first abort
-	info        CloseInfo          // set before over is closed
+	info        CloseInfo          // set by the reader at its end
 }
 
 // sendingState is how far the sending of a stream is.
@@ -128,7 +127,6 @@ func newStream(conn *websocket.Conn, config config) *Stream {
 		sendingState: sendingState{firstBegun: now, lastBegun: now},
 		events:       make(chan protocol.Event, config.eventQueue),
 		aborted:      make(chan struct{}),
-		over:         make(chan struct{}),
 		pingNow:      make(chan struct{}, 1),
 		frame:        make([]byte, 0, protocol.ChunkBytes),
 		open:         map[string]float64{},
@@ -314,10 +312,10 @@ func (s *Stream) onCaptureClock(e protocol.Event) protocol.Event {
 	return e
 }
 
-// Wait blocks until the stream is over and says how it ended. It does not
-// receive from Events.
+// Wait blocks until the stream is over, with its goroutines, and says how it ended.
+// It does not receive from Events.
 func (s *Stream) Wait() CloseInfo {
-	<-s.over
+	s.goroutines.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.info

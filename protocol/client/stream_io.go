@@ -33,7 +33,6 @@ func (s *Stream) read() {
 		}
 		s.abort(info)
 		close(s.events)
-		close(s.over)
 	}()
 	defer s.recovered("reading the stream")
 	for {
