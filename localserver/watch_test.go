@@ -89,11 +89,10 @@ func (w *testWatcher) next(s *seen) bool {
 		s.events = append(s.events, string(raw))
 		return true
 	}
-	state, ok := protocol.ParseStreamState(e)
-	if !ok {
+	if e.State == nil {
 		w.t.Fatalf("state %s", raw)
 	}
-	s.states = append(s.states, state)
+	s.states = append(s.states, *e.State)
 	return true
 }
 

@@ -43,6 +43,8 @@ type Event struct {
 	Transcript Turn
 	// Message is the text of an error.
 	Message string
+	// State is the state of a stream_state message; nil = it is invalid.
+	State *StreamState
 	// Raw is the message as it was received or is to be sent, as one line of
 	// valid JSON: line breaks between tokens become spaces, and what is not JSON
 	// becomes a JSON string.
@@ -183,6 +185,9 @@ func (e *Event) fill(raw []byte) error {
 	case TypeSpeakerStart, TypeSpeakerEnd, TypeError:
 	case TypeText:
 		return e.fillText(raw)
+	case TypeStreamState:
+		e.fillState(raw)
+		return nil
 	default: // the other fields are not known
 		return nil
 	}
@@ -282,18 +287,15 @@ type streamStateJSON struct {
 
 // NewStreamStateEvent builds a message with a state.
 func NewStreamStateEvent(s StreamState) Event {
-	return withRaw(Event{Type: TypeStreamState}, streamStateJSON{TypeStreamState, &s})
+	return withRaw(Event{Type: TypeStreamState, State: &s}, streamStateJSON{TypeStreamState, &s})
 }
 
-// ParseStreamState returns the state in a message; false for any other message,
-// and for an invalid state.
-func ParseStreamState(e Event) (StreamState, bool) {
+// fillState leaves out an invalid state, which is no error: it is of a newer service.
+func (e *Event) fillState(raw []byte) {
 	var w streamStateJSON
-	if e.Err != "" || e.Type != TypeStreamState || json.Unmarshal(e.Raw, &w) != nil || w.Data == nil ||
-		!(w.Data.Timestamp >= 0 && w.Data.Timestamp <= MaxTimestamp) {
-		return StreamState{}, false
+	if json.Unmarshal(raw, &w) == nil && w.Data != nil && w.Data.Timestamp >= 0 && w.Data.Timestamp <= MaxTimestamp {
+		e.State = w.Data
 	}
-	return *w.Data, true
 }
 
 // codeMeanings are the WebSocket close codes (RFC 6455, 7.4) in a few words.

@@ -98,12 +98,12 @@ func TestParseStreamState(t *testing.T) {
 		`{"type":"stream_state","data":{"timestamp":"x"}}`: false, `{"type":"stream_state","data":{"timestamp":1e99}}`: false, `[`: false,
 	} {
 		e, _ := ParseEvent([]byte(raw))
-		if _, ok := ParseStreamState(e); ok != want {
-			t.Errorf("%s: %v", raw, ok)
+		if (e.State != nil) != want {
+			t.Errorf("%s: %+v", raw, e.State)
 		}
 	}
 	e, err := ParseEvent(NewStreamStateEvent(StreamState{Status: StatusDone, Timestamp: 1.5}).Raw)
-	if s, ok := ParseStreamState(e); err != nil || !ok || s != (StreamState{Status: StatusDone, Timestamp: 1.5}) {
-		t.Errorf("%+v %v", s, err)
+	if want := (StreamState{Status: StatusDone, Timestamp: 1.5}); err != nil || e.State == nil || *e.State != want {
+		t.Errorf("%+v %v", e.State, err)
 	}
 }

@@ -351,8 +351,8 @@ func (c *client) received() []protocol.Event {
 // states are the stream_state messages so far.
 func (c *client) states() (states []protocol.StreamState) {
 	for _, e := range c.received() {
-		if s, ok := protocol.ParseStreamState(e); ok {
-			states = append(states, s)
+		if e.State != nil {
+			states = append(states, *e.State)
 		}
 	}
 	return states

@@ -97,18 +97,14 @@ func (w *Watcher) begin(base float64) {
 
 // place puts a message on the clock of the session.
 func (w *Watcher) place(e protocol.Event) []protocol.Event {
-	state, ok := protocol.ParseStreamState(e)
-	if !ok {
+	if e.State == nil {
 		if e.Err == "" {
 			e.Timestamp = protocol.Round1ms(e.Timestamp + w.base)
 			e.Transcript.Start, e.Transcript.End = protocol.Round1ms(e.Transcript.Start+w.base), protocol.Round1ms(e.Transcript.End+w.base)
 		}
 		return w.merger.add(e)
 	}
-	state.Timestamp = protocol.Round1ms(state.Timestamp + w.base)
-	w.received = max(w.received, state.Timestamp)
-	if len(w.ids) > 1 {
-		e.Raw = protocol.NewStreamStateEvent(state).Raw
-	}
-	return append(w.merger.advance(state.Timestamp-(assumedLatency+eventDelay).Seconds()), e)
+	e.State.Timestamp = protocol.Round1ms(e.State.Timestamp + w.base)
+	w.received = max(w.received, e.State.Timestamp)
+	return append(w.merger.advance(e.State.Timestamp-(assumedLatency+eventDelay).Seconds()), e)
 }

@@ -57,7 +57,7 @@ func watchAll(t *testing.T, c *Client, limit time.Duration) (all []string, end C
 		case u.Change != nil:
 			all = append(all, fmt.Sprintf("continues %v %v", u.Change.Resumed, u.Change.Gap))
 		default:
-			if s, ok := protocol.ParseStreamState(u.Event); ok {
+			if s := u.Event.State; s != nil {
 				all = append(all, fmt.Sprintf("state %g", s.Timestamp))
 			} else {
 				all = append(all, fmt.Sprintf("%s %s %g", u.Event.Type[len("diarization_speaker_"):], u.Event.Speaker, u.Event.Timestamp))

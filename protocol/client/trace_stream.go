@@ -131,10 +131,8 @@ func (t *streamTracer) event(e protocol.Event, size int, session float64) {
 		if r.Fault = e.Fault != ""; r.Fault {
 			r.Text += ": " + e.Fault
 		}
-	case e.Type == protocol.TypeStreamState:
-		if s, ok := protocol.ParseStreamState(e); ok {
-			r.Text = fmt.Sprintf("%s at %.3f s", protocol.Clean(s.Status, 20), s.Timestamp)
-		}
+	case e.State != nil:
+		r.Text = fmt.Sprintf("%s at %.3f s", protocol.Clean(e.State.Status, 20), e.State.Timestamp)
 	}
 	t.put(r)
 }

@@ -20,7 +20,7 @@ import (
 // watcher follows to the new stream (follow.go).
 //
 // Updates delivers the messages of the stream as its sender receives them, and
-// between them those that protocol.ParseStreamState reads. A change says that the
+// between them those of its state. A change says that the
 // sender has lost its stream, or that a new one continues; timestamps are those of
 // the first stream's clock. Wait says Completed when the stream is over, with the
 // status of the stream as the text. Words says whether what is said was asked for.

@@ -112,7 +112,7 @@ func TestWatcherReconnects(t *testing.T) {
 	states := 0
 	for u := range w.Updates() {
 		e := u.Event
-		if s, ok := protocol.ParseStreamState(e); ok {
+		if s := e.State; s != nil {
 			states++
 			if s.Status != protocol.StatusRunning || s.Timestamp != 2.5 {
 				t.Errorf("%+v", s)

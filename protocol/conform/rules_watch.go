@@ -27,8 +27,7 @@ var watchRules = []Rule{
 			if m.Type != protocol.TypeStreamState {
 				continue
 			}
-			state, ok := protocol.ParseStreamState(m.Event)
-			if !ok || state.Status == "" || state.Timestamp > w.sender.sent.Seconds() {
+			if m.State == nil || m.State.Status == "" || m.State.Timestamp > w.sender.sent.Seconds() {
 				differs("%s", m.line())
 			}
 			n++

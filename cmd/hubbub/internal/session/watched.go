@@ -117,8 +117,8 @@ func (w *Watched) receive(d Display) error {
 		}
 		e := u.Event
 		if e.Type == protocol.TypeStreamState { // one that cannot be parsed is of a newer service
-			if state, ok := protocol.ParseStreamState(e); ok {
-				w.setStatus(state)
+			if e.State != nil {
+				w.setStatus(*e.State)
 			}
 			continue
 		}
