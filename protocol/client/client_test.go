@@ -360,26 +360,16 @@ func TestNewClientRefuses(t *testing.T) {
 	}
 }
 
-// What may be a password or a key is in no address that is displayed, valid or
-// not.
+// What may be a password or a key is in no error about an address.
 func TestAddressesShowNoSecret(t *testing.T) {
 	t.Parallel()
-	const secret = "hunter2"
 	for _, address := range []string{
 		"user:hunter2@host", "hunter2@host:8443", "//user:hunter2@host", "user:hunter2/x@host", "user:hunter2?x@host",
 		"host?key=hunter2", "host#hunter2", "https://user:hunter2@host", "https://user:hunter2@", "https://host?key=hunter2",
 		"https:///path?key=hunter2", "https://user:%hunter2@host", "ftp://user:hunter2@host", "wss://user:hunter2@host",
 	} {
-		if shown := protocol.ShownAddress(address); strings.Contains(shown, secret) {
-			t.Errorf("%s is shown as %s", address, shown)
-		}
-		if _, err := ParseAddress(address); err == nil || strings.Contains(err.Error()+hint.Of(err), secret) {
+		if _, err := ParseAddress(address); err == nil || strings.Contains(err.Error()+hint.Of(err), "hunter2") {
 			t.Errorf("%s: %v; %s", address, err, hint.Of(err))
-		}
-	}
-	for address, want := range map[string]string{"host:8443": "host:8443", "https://user@host/a?b#c": "https://host/a", "nonsense": "nonsense"} {
-		if shown := protocol.ShownAddress(address); shown != want {
-			t.Errorf("%s is shown as %s, want %s", address, shown, want)
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,48 +18,6 @@ import (
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/testkit"
 )
-
-// tunnels is a proxy that responds to CONNECT with a status, and for 200 connects.
-func tunnels(t *testing.T, status string) (address *url.URL, asked func() string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.NoError(t, err)
-	var mu sync.Mutex
-	var seen string
-	var served sync.WaitGroup
-	served.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			served.Go(func() {
-				defer conn.Close()
-				req, err := http.ReadRequest(bufio.NewReader(conn))
-				if err != nil {
-					return
-				}
-				mu.Lock()
-				seen = req.Method + " " + req.Host + " " + req.Header.Get("Proxy-Authorization")
-				mu.Unlock()
-				_, _ = io.WriteString(conn, "HTTP/1.1 "+status+"\r\n\r\n")
-				if !strings.HasPrefix(status, "200") {
-					return
-				}
-				on, err := net.Dial("tcp", req.Host)
-				if err != nil {
-					return
-				}
-				served.Go(func() { _, _ = io.Copy(conn, on); conn.Close() })
-				_, _ = io.Copy(on, conn)
-				on.Close()
-			})
-		}
-	})
-	t.Cleanup(func() { l.Close(); served.Wait() })
-	return &url.URL{Scheme: "http", User: url.UserPassword("u", "hidden"), Host: l.Addr().String()},
-		func() string { mu.Lock(); defer mu.Unlock(); return seen }
-}
 
 // probeTo dials and does the handshake.
 func probeTo(t *testing.T, c *Client, proxy *url.URL) (TLSInfo, error) {
@@ -85,29 +42,27 @@ func probeTo(t *testing.T, c *Client, proxy *url.URL) (TLSInfo, error) {
 	return p.TLS(ctx)
 }
 
-func TestProbeThroughAProxy(t *testing.T) {
-	address, ca := protocoltest.ServeTLS(t, http.NotFoundHandler(), nil)
-	proxy, asked := tunnels(t, "200 Connection established")
-	c := newTestClient(t, Options{BaseURL: address, CACert: ca})
-	info, err := probeTo(t, c, proxy)
-	if err != nil || !info.Verified || !info.NameMatches || info.Version != "TLS 1.3" || !strings.Contains(info.Issuer, "Test Authority (self-signed)") {
-		t.Errorf("%+v, %v", info, err)
-	}
-	if want := "CONNECT " + strings.TrimPrefix(address, "https://") + " Basic dTpoaWRkZW4="; asked() != want {
-		t.Errorf("asked %q, want %q", asked(), want)
-	}
-	for status, want := range map[string]string{"407 Nobody": "requires a user name and password", "407 No": "does not accept the user name and password",
-		"403 Forbidden": "no tunnel to"} {
-		proxy, _ := tunnels(t, status)
+// A proxy that opens no tunnel says why, to a probe and to a request.
+func TestProxyThatRefuses(t *testing.T) {
+	for status, want := range map[string][2]string{
+		"407 Nobody":      {"requires a user name and password", "HTTPS_PROXY"},
+		"407 No":          {"does not accept the user name and password", "HTTPS_PROXY"},
+		"403 Forbidden":   {"no tunnel to service.invalid:443", "to allow it, or exclude the service with NO_PROXY"},
+		"502 Bad Gateway": {"no tunnel to service.invalid:443", "may not reach the service"},
+	} {
+		proxy := &url.URL{Scheme: "http", User: url.UserPassword("u", "hidden"), Host: protocoltest.Listen(t, func(c net.Conn) {
+			if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+				_, _ = io.WriteString(c, "HTTP/1.1 "+status+"\r\n\r\n")
+			}
+		})}
 		if status == "407 Nobody" {
 			proxy.User = nil
 		}
-		c := newTestClient(t, Options{BaseURL: address, CACert: ca})
+		c := newTestClient(t, Options{BaseURL: "https://service.invalid"})
 		_, err := probeTo(t, c, proxy)
-		c.http.Transport.(*http.Transport).Proxy = http.ProxyURL(proxy)
 		_, requestErr := c.Test(t.Context())
 		for _, err := range []error{err, requestErr} {
-			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(hint.Of(err), "_PROXY") || strings.Contains(err.Error(), "hidden") {
+			if err == nil || !strings.Contains(err.Error(), want[0]) || !strings.Contains(hint.Of(err), want[1]) || strings.Contains(err.Error(), "hidden") {
 				t.Errorf("%s: %v; %s", status, err, hint.Of(err))
 			}
 		}
@@ -140,18 +95,9 @@ func TestProbeTLS(t *testing.T) {
 			}
 		})
 	}
-	if _, err := probeTo(t, newTestClient(t, Options{BaseURL: plainServer(t)}), nil); !errors.Is(err, ErrNoTLS) {
+	if _, err := probeTo(t, newTestClient(t, Options{BaseURL: "http://" + protocoltest.Listen(t, func(net.Conn) {})}), nil); !errors.Is(err, ErrNoTLS) {
 		t.Errorf("%v", err)
 	}
-}
-
-// plainServer accepts connections and says nothing.
-func plainServer(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.NoError(t, err)
-	t.Cleanup(func() { l.Close() })
-	return "http://" + l.Addr().String()
 }
 
 func TestSkew(t *testing.T) {

@@ -90,7 +90,7 @@ func TestKindsOfProxies(t *testing.T) {
 	connect := func(c net.Conn) (io.Reader, string, string) {
 		r := bufio.NewReader(c)
 		req, err := http.ReadRequest(r)
-		if err != nil || req.Method != http.MethodConnect || req.Header.Get("Proxy-Authorization") == "" {
+		if err != nil || req.Method != http.MethodConnect || req.Header.Get("Proxy-Authorization") != "Basic dTpoaWRkZW4=" {
 			return r, "", "HTTP/1.1 403 Forbidden\r\n\r\n"
 		}
 		return r, req.Host, "HTTP/1.1 200 OK\r\n\r\n"
@@ -123,7 +123,7 @@ func TestKindsOfProxies(t *testing.T) {
 		})
 		client := newTestClient(t, Options{BaseURL: address, CACert: append(ca[:len(ca):len(ca)], proxyCA...)})
 		via := &url.URL{Scheme: scheme, User: url.UserPassword("u", "hidden"), Host: proxy}
-		if info, err := probeTo(t, client, via); err != nil || !info.Verified {
+		if info, err := probeTo(t, client, via); err != nil || !info.Verified || !info.NameMatches || info.Version != "TLS 1.3" || info.Issuer != "Test Authority (self-signed)" {
 			t.Errorf("%s: %+v, %v", scheme, info, err)
 		}
 		live, err := client.CreateStream(context.Background(), nil)

@@ -88,7 +88,6 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestEmpty writes a session in which nobody spoke.
 // A turn that was given to another speaker is theirs in what is exported; a
 // speaker without any other turn is not there.
 func TestTurnOfAnotherSpeaker(t *testing.T) {
@@ -104,6 +103,7 @@ func TestTurnOfAnotherSpeaker(t *testing.T) {
 	}
 }
 
+// TestEmpty writes a session in which nobody spoke.
 func TestEmpty(t *testing.T) {
 	d := New(Info{}, nil, protocol.Annotations{})
 	for f, want := range map[Format]string{

@@ -2,7 +2,6 @@ package words
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,7 +12,6 @@ import (
 	"github.com/mewkiz/flac"
 
 	"hubbub/protocol"
-	"hubbub/protocol/hint"
 	"hubbub/protocol/testkit"
 )
 
@@ -217,12 +215,5 @@ func TestLongTurnsAreCutAtPauses(t *testing.T) {
 	}
 	if len(got) < 3 || got[0] < 12 || got[0] > 12.2 || got[0]+got[1] < 22 || got[0]+got[1] > 22.2 || sum != 40 {
 		t.Errorf("parts %v", got)
-	}
-}
-
-func TestErrorsHaveHints(t *testing.T) {
-	err := fmt.Errorf("wrapped: %w", &Error{what: "a", hint: "b"})
-	if hint.Of(err) != "b" {
-		t.Error(err)
 	}
 }
