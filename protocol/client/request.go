@@ -94,14 +94,12 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	}
 	req.Header.Set("Authorization", "Bearer "+c.key)
 	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", c.userAgent)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	begun := time.Now()
-	resp, err := c.http.Do(req)
+	resp, err := c.Do(req)
 	if err != nil {
-		err = c.explain(ctx, c.base, err)
 		exchange.failed(err)
 		return info, err
 	}
