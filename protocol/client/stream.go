@@ -91,24 +91,32 @@ type Stream struct {
 	tracer *streamTracer // nil = not traced
 
 	mu sync.Mutex // for all below
+
+	// What was sent.
 	sendingState
-	clock       clockMap
-	sent        int64 // chunks
-	times       sentTimes
-	nextSeq     int64
-	pings       []ping        // unanswered, at most maxPings
-	lastPing    uint64        // number of the newest
-	rtt         time.Duration // newest round-trip time; 0 before the first
-	progress    time.Time     // when the service last acknowledged audio; zero before
-	realStart   time.Time     // when chunk 0 would have been sent; zero before the first
+	sent      int64 // chunks
+	nextSeq   int64
+	realStart time.Time // when chunk 0 would have been sent; zero before the first
+	clock     clockMap
+	times     sentTimes
+
+	// What the service has read: it answers a ping behind the audio before it.
+	pings    []ping        // unanswered, at most maxPings
+	lastPing uint64        // number of the newest
+	rtt      time.Duration // newest round-trip time; 0 before the first
+	progress time.Time     // when the service last acknowledged audio; zero before
+
+	// What the service has sent.
 	lastMessage time.Time
 	decided     float64            // newest time of an event, on the service's clock
 	open        map[string]float64 // starts of the turns without an end, by label; of a stream that is sent
-	stalled     time.Duration      // time spent waiting for the receiver of Events since endSent or failedAt
-	writeErr    error              // the first failed write
-	failedAt    time.Time          // when it failed
-	abortInfo   *CloseInfo         // set by the first abort
-	info        CloseInfo          // set by the reader at its end
+
+	// The end.
+	writeErr  error         // the first failed write
+	failedAt  time.Time     // when it failed
+	stalled   time.Duration // time spent waiting for the receiver of Events since endSent or failedAt
+	abortInfo *CloseInfo    // set by the first abort
+	info      CloseInfo     // set by the reader at its end
 }
 
 // sendingState is how far the sending of a stream is.
