@@ -4,8 +4,8 @@
 // The path of a chunk through a stream, one file for each step:
 //
 //	reader.go     frames from the socket become chunks, or are rejected with an error message
-//	pacer.go      a stream may not be faster than real time, nor silent for a minute
-//	worker.go     chunks go through the diarizer
+//	pacer.go      a stream may not be faster than real time
+//	worker.go     chunks go through the diarizer; a stream may not be without any for a minute
 //	validator.go  what the diarizer returns becomes events that the contract allows
 //	writer.go     events, pings and the close frame go to the socket
 //	journal.go    the same events go to the store, and then the end of the record

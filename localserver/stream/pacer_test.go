@@ -8,7 +8,7 @@ import (
 
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(time.Now, false)
+		p := pacer{now: time.Now}
 		time.Sleep(30 * time.Second) // a late first chunk is no credit
 		for i := range 50 {
 			if !p.chunk() {
@@ -23,7 +23,7 @@ func TestPace(t *testing.T) {
 
 func TestPaceLetsAClientCatchUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(time.Now, false)
+		p := pacer{now: time.Now}
 		p.chunk()
 		time.Sleep(20 * time.Second) // the network was interrupted
 		for i := range 249 {
@@ -40,7 +40,7 @@ func TestPaceLetsAClientCatchUp(t *testing.T) {
 // A sound card that is fast by 100 in a million is accepted, all day long.
 func TestPaceToleratesDrift(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(time.Now, false)
+		p := pacer{now: time.Now}
 		for i := range 24 * 900 {
 			for range 40 {
 				if !p.chunk() {
@@ -53,32 +53,10 @@ func TestPaceToleratesDrift(t *testing.T) {
 }
 
 func TestUnpaced(t *testing.T) {
-	p := newPacer(time.Now, true)
+	p := pacer{now: time.Now, unpaced: true}
 	for range 1000 {
 		if !p.chunk() {
 			t.Fatal("refused")
 		}
 	}
-}
-
-func TestSilence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(time.Now, true)
-		after := func(d time.Duration, want bool) {
-			t.Helper()
-			time.Sleep(d)
-			if p.silent() != want {
-				t.Fatalf("silent is %v", !want)
-			}
-		}
-		after(59*time.Second, false)
-		after(time.Second, true) // also if no audio ever arrived
-		p.chunk()
-		after(0, false)
-		p.block(true) // the diarizer is busy, which is not the client's fault
-		after(time.Hour, false)
-		p.block(false)
-		after(59*time.Second, false)
-		after(time.Second, true)
-	})
 }

@@ -36,7 +36,7 @@ const (
 // on only waits for the client's close frame.
 func (s *Stream) read() {
 	defer close(s.writer.readerDone)
-	r := reader{Stream: s}
+	r := reader{Stream: s, pacer: pacer{now: s.config.Now, unpaced: s.config.Unpaced}}
 	if err := recovered.Guard(func() error { r.run(); return nil }); err != nil {
 		s.log.Error("panic in a stream's reader", "error", err)
 		r.end(internalError)
@@ -45,6 +45,7 @@ func (s *Stream) read() {
 
 type reader struct {
 	*Stream
+	pacer pacer
 	ended bool // the input is over
 	frame [protocol.ChunkBytes + 1]byte
 }
@@ -117,14 +118,8 @@ func (r *reader) binaryFrame(body io.Reader) {
 		r.reject(err.Error()) // the chunk is silence now
 	}
 	select {
-	case r.chunks <- c:
-	default: // while there is no room, nothing is read from the socket
-		r.pacer.block(true)
-		defer r.pacer.block(false)
-		select {
-		case r.chunks <- c:
-		case <-r.stop: // the worker takes no more chunks
-		}
+	case r.chunks <- c: // while there is no room, nothing is read from the socket
+	case <-r.stop: // the worker takes no more chunks
 	}
 }
 

@@ -88,7 +88,6 @@ type Stream struct {
 	counters *Counters
 
 	conn        Socket
-	pacer       *pacer
 	diarizer    Diarizer
 	validator   validator
 	writer      *writer
@@ -115,7 +114,6 @@ func New(c Config, conn Socket, d Diarizer) *Stream {
 	s := &Stream{
 		config: c, log: c.Log, counters: c.Counters,
 		conn:     conn,
-		pacer:    newPacer(c.Now, c.Unpaced),
 		diarizer: d,
 		writer:   newWriter(conn, c.Log),
 		journal:  newJournal(c.Store, c.ID, c.Log),

@@ -154,6 +154,20 @@ func TestNoAudio(t *testing.T) {
 	})
 }
 
+// A client whose audio waits for the diarizer is not silent.
+func TestBusyDiarizerIsNoSilence(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.open(&streamtest.Diarizer{OnPush: func(int, []float32) []engine.Event { time.Sleep(maxSilence); return nil }})
+		c.chunks(2)
+		time.Sleep(3*maxSilence - time.Second)
+		if rec := s.record(testID); rec.Status != store.Running {
+			t.Errorf("the stream reads %s: %s", rec.Status, rec.Cause)
+		}
+		c.end()
+		expectRecord(t, s, store.Failed, noAudio.cause)
+	})
+}
+
 // A connection stays open on pings alone as long as there is audio.
 func TestPings(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {

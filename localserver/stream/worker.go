@@ -12,11 +12,15 @@ import (
 // or watcher whether its API key was revoked.
 const checkInterval = 500 * time.Millisecond
 
+// maxSilence is how long a stream may go without audio.
+const maxSilence = time.Minute
+
 // work gives chunks to the diarizer until there is a reason to end the stream,
 // and returns it.
 func (s *Stream) work(drain <-chan struct{}) ending {
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
+	idle := s.config.Now() // since when there is nothing to do
 	for {
 		select {
 		case c, ok := <-s.chunks:
@@ -29,11 +33,12 @@ func (s *Stream) work(drain <-chan struct{}) ending {
 			if s.snapshots.due(s.validator.labels) {
 				s.takeSnapshot()
 			}
+			idle = s.config.Now()
 		case <-tick.C:
 			switch {
 			case s.config.Revoked():
 				return keyRevoked
-			case s.pacer.silent() && len(s.chunks) == 0:
+			case s.config.Now().Sub(idle) >= maxSilence && len(s.chunks) == 0:
 				return noAudio
 			}
 		case <-s.superseded:
