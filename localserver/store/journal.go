@@ -38,11 +38,11 @@ type tail struct {
 }
 
 // Append adds messages, each one JSON text without a line break, to the events of a
-// stream: all of them or none. first is the number of the first one, counted from 0 in
-// its stream; a batch whose outcome is unknown may be appended again. They are stored as
-// one entry, a line each, so that a batch costs one write.
+// stream. first is the number of the first one, counted from 0 in its stream; messages
+// whose outcome is unknown may be appended again, with others after them. They are stored
+// as one entry, a line each, so that a batch costs one write.
 //
-// The write names the entry that it follows. So a batch that is appended twice
+// The write names the entry that it follows. So a message that is appended twice
 // is stored once, however late it arrives, and of two concurrent writers one is
 // refused: a node that was considered dead cannot append to what the others
 // have added to its stream (Amend). That is ErrConflict.
@@ -52,8 +52,8 @@ func (s *Store) Append(ctx context.Context, stream string, first int, messages [
 		return nil
 	}
 	var end tail
-	if known, ok := s.tails.Load(stream); ok {
-		end = known.(tail)
+	if written, ok := s.tails.Load(stream); ok {
+		end = written.(tail)
 	}
 	if end.count == first {
 		err := s.publishEntry(ctx, stream, end, messages)
@@ -68,19 +68,20 @@ func (s *Store) Append(ctx context.Context, stream string, first int, messages [
 	if err != nil {
 		return err
 	}
-	if end.count > first {
-		if end.count >= first+len(messages) && slices.EqualFunc(stored[first:first+len(messages)], messages, bytes.Equal) {
-			s.tails.Store(stream, end)
-			return nil
-		}
+	known := min(end.count-first, len(messages))
+	switch {
+	case known < 0:
+		return errRetry
+	case !slices.EqualFunc(stored[first:first+known], messages[:known], bytes.Equal):
 		return ErrConflict
+	case known == len(messages):
+		s.tails.Store(stream, end)
+		return nil
 	}
-	if end.count == first {
-		if err = s.publishEntry(ctx, stream, end, messages); !errors.Is(err, ErrConflict) {
-			return err
-		}
+	if err = s.publishEntry(ctx, stream, end, messages[known:]); errors.Is(err, ErrConflict) {
+		err = errRetry
 	}
-	return errRetry
+	return err
 }
 
 // Amend completes the events of another node's stream: it reads them and appends

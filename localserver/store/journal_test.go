@@ -17,9 +17,10 @@ func TestJournalOrder(t *testing.T) {
 		for i := range 20 {
 			for _, stream := range []string{"s1", "s2"} {
 				batch := [][]byte{fmt.Appendf(nil, `{"of":%q,"n":%d}`, stream, 2*i), fmt.Appendf(nil, `{"of":%q,"n":%d}`, stream, 2*i+1)}
-				for range 1 + i%2 { // a batch of unknown outcome is appended again
-					testkit.NoError(t, s.Append(ctx, stream, 2*i, batch))
+				if i%2 == 0 { // the outcome may be unknown: what is stored is appended again
+					testkit.NoError(t, s.Append(ctx, stream, 2*i, batch[:1+i/2%2]))
 				}
+				testkit.NoError(t, s.Append(ctx, stream, 2*i, batch))
 			}
 		}
 		testkit.NoError(t, s.Append(ctx, "s1", 40, nil))

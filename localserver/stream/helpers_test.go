@@ -117,25 +117,23 @@ func (m *memory) Renew(context.Context, string) error {
 	return m.enter("renew")
 }
 
-// Append stores the batch even if its response is lost, and like the store it
-// accepts the same batch again.
+// Append stores the messages even if its response is lost, and like the store it
+// accepts them again.
 func (m *memory) Append(_ context.Context, id string, first int, messages [][]byte) error {
 	defer m.mu.Unlock()
 	failed := m.enter("append")
 	stored := m.events[id]
+	known := min(len(stored)-first, len(messages))
 	switch {
-	case first > len(stored):
+	case known < 0:
 		return errors.New("a batch is missing")
-	case first < len(stored):
-		if first+len(messages) > len(stored) || !slices.EqualFunc(stored[first:first+len(messages)], messages, bytes.Equal) {
-			return store.ErrConflict
-		}
-	default:
-		for _, raw := range messages {
-			stored = append(stored, bytes.Clone(raw))
-		}
-		m.events[id] = stored
+	case !slices.EqualFunc(stored[first:first+known], messages[:known], bytes.Equal):
+		return store.ErrConflict
 	}
+	for _, raw := range messages[known:] {
+		stored = append(stored, bytes.Clone(raw))
+	}
+	m.events[id] = stored
 	return failed
 }
 

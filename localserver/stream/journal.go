@@ -38,17 +38,16 @@ type journal struct {
 	log      *slog.Logger
 	received atomic.Int64 // audio, a time.Duration
 
-	mu        sync.Mutex
-	waiting   [][]byte
-	attempted int // how many of the waiting events the store may have already
-	stored    int
-	lost      int
-	errors    []string // for the watchers, not stored
-	fenced    bool     // other nodes have ended the stream in the store: nothing can follow
-	closing   bool     // no more events follow, and end is what the record is to say
-	end       ending
-	at        time.Time // of the end
-	recorded  bool      // the store has everything; end is what the record says
+	mu       sync.Mutex
+	waiting  [][]byte // the store may have the first ones already
+	stored   int
+	lost     int
+	errors   []string // for the watchers, not stored
+	fenced   bool     // other nodes have ended the stream in the store: nothing can follow
+	closing  bool     // no more events follow, and end is what the record is to say
+	end      ending
+	at       time.Time // of the end
+	recorded bool      // the store has everything; end is what the record says
 
 	wake   chan struct{}   // something waits, or the stream ends
 	done   chan struct{}   // closed when run has returned
@@ -124,7 +123,7 @@ func (j *journal) handOver() *PendingFinish {
 		return nil
 	}
 	j.loseEnd()
-	p := &PendingFinish{Stream: j.id, First: j.stored, Attempted: j.attempted, Status: j.end.status, Cause: j.end.cause, At: j.at}
+	p := &PendingFinish{Stream: j.id, First: j.stored, Status: j.end.status, Cause: j.end.cause, At: j.at}
 	for _, raw := range j.waiting {
 		p.Events = append(p.Events, string(raw))
 	}
@@ -203,10 +202,7 @@ func (j *journal) renew(ctx context.Context) {
 func (j *journal) writeWaiting(ctx context.Context) (ended bool, err error) {
 	for {
 		j.mu.Lock()
-		if j.attempted == 0 {
-			j.attempted = min(len(j.waiting), batchSize)
-		}
-		batch := j.waiting[:j.attempted] // after a failure the same one again
+		batch := j.waiting[:min(len(j.waiting), batchSize)]
 		first, closing := j.stored, j.closing
 		j.mu.Unlock()
 		if len(batch) == 0 {
@@ -227,7 +223,6 @@ func (j *journal) writeWaiting(ctx context.Context) (ended bool, err error) {
 		}
 		j.mu.Lock()
 		j.waiting = j.waiting[len(batch):]
-		j.attempted = 0
 		j.stored += len(batch)
 		j.mu.Unlock()
 		j.publishProgress(false)
@@ -281,5 +276,5 @@ func (j *journal) fence() {
 	defer j.mu.Unlock()
 	j.fenced = true
 	j.lost += len(j.waiting)
-	j.waiting, j.attempted = nil, 0
+	j.waiting = nil
 }

@@ -31,14 +31,12 @@ const (
 type PendingFinish struct {
 	Stream string `json:"stream"`
 	// Events are those that are not known to be stored. First is the number of
-	// the first one in its stream. Attempted is how many of them the store may
-	// have already: they have to be appended again in one call.
-	Events    []string     `json:"events,omitempty"`
-	First     int          `json:"first"`
-	Attempted int          `json:"trying,omitempty"`
-	Status    store.Status `json:"status"`
-	Cause     string       `json:"cause"`
-	At        time.Time    `json:"at"` // of the end
+	// the first one in its stream.
+	Events []string     `json:"events,omitempty"`
+	First  int          `json:"first"`
+	Status store.Status `json:"status"`
+	Cause  string       `json:"cause"`
+	At     time.Time    `json:"at"` // of the end
 }
 
 func (p *PendingFinish) size() (n int64) {
@@ -50,8 +48,7 @@ func (p *PendingFinish) size() (n int64) {
 
 // valid reports whether a file named after a stream may hold p.
 func (p *PendingFinish) valid(stream string) bool {
-	return store.IsID(stream) && p.Stream == stream &&
-		p.Status.Over() && p.First >= 0 && p.Attempted >= 0 && p.Attempted <= len(p.Events)
+	return store.IsID(stream) && p.Stream == stream && p.Status.Over() && p.First >= 0
 }
 
 // Outbox holds the ends of streams that ended while the store was unavailable. The
@@ -104,7 +101,7 @@ func (o *Outbox) Add(p *PendingFinish) (durable bool) {
 	if !o.hold(p) {
 		o.lost.Add(int64(len(p.Events)))
 		o.log.Error("events of a stream are lost: the outbox is full", "stream", p.Stream, "events", len(p.Events))
-		p.Events, p.Attempted = nil, 0
+		p.Events = nil
 		p.Status, p.Cause = store.Failed, causeEventsLost
 		durable = false
 	}
@@ -150,7 +147,7 @@ func (o *Outbox) deliver(p *PendingFinish) {
 		j.waiting = append(j.waiting, []byte(e))
 	}
 	p.Events = nil
-	j.stored, j.attempted = p.First, p.Attempted
+	j.stored = p.First
 	j.finish(ending{status: p.Status, cause: p.Cause}, p.At)
 	j.run()
 	o.mu.Lock()

@@ -70,7 +70,7 @@ func TestOutboxDelivers(t *testing.T) {
 				for _, p := range []*PendingFinish{
 					{Stream: idOf("all"), Events: numbers(0, 2*batchSize+7), Status: store.Done, Cause: "end", At: at},
 					{Stream: idOf("rest"), First: 3, Events: numbers(3, 9), Status: store.Done, Cause: "end", At: at},
-					{Stream: idOf("half"), Attempted: 5, Events: numbers(0, 8), Status: store.Done, Cause: "end", At: at},
+					{Stream: idOf("half"), Events: numbers(0, 8), Status: store.Done, Cause: "end", At: at},
 					{Stream: idOf("none"), Status: store.Failed, Cause: "lost", At: at},
 				} {
 					o.Add(p)
@@ -189,8 +189,8 @@ func TestOutboxWithDamagedFiles(t *testing.T) {
 		good := idOf("good")
 		m.begin(good)
 		for name, text := range map[string]string{"bad.json": "{", "other.json": `{"stream":"x","status":"done"}`,
-			"cut.json": `{"stream":"cut","status":"done","trying":3}`, ".tmp-1": "x",
-			idOf("cut") + ".json":  `{"stream":"` + idOf("cut") + `","status":"done","trying":3}`,
+			"cut.json": `{"stream":"cut","status":"done"}`, ".tmp-1": "x",
+			idOf("cut") + ".json":  `{"stream":"` + idOf("cut") + `","status":"done","first":-1}`,
 			idOf("open") + ".json": `{"stream":"` + idOf("open") + `","status":"running"}`,
 			"no id.json":           `{"stream":"no id","status":"done"}`,
 			good + ".json":         `{"stream":"` + good + `","events":["0"],"status":"done","at":"2026-01-01T00:00:00Z"}`} {
