@@ -2,7 +2,6 @@ package localserver
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -119,22 +118,4 @@ func TestHandshakeDuringAWithdrawal(t *testing.T) {
 	conn, _, err := h.dial.Dial(s.URL, nil)
 	testkit.NoError(t, err)
 	_ = conn.Close()
-}
-
-// The claims of unknown outcome are bounded.
-func TestUnknownClaimsAreBounded(t *testing.T) {
-	t.Parallel()
-	h := serve(t)
-	created := h.create()
-	// Nobody withdraws the claims of a server that has as many as it can have.
-	s := &Server{log: slog.New(slog.DiscardHandler), claims: &claims{locks: map[string]chan struct{}{}},
-		records: &lossyStreams{records: h.store, lost: 2}}
-	for range 2 {
-		err := s.claim(t.Context(), created.ID, func(attempt string) error {
-			return s.records.Begin(t.Context(), created.ID, "x", store.Claim{Attempt: attempt}, time.Now())
-		})
-		if !store.Unknown(err) || s.claims.locked(created.ID) {
-			t.Errorf("%v, locked: %v", err, s.claims.locked(created.ID))
-		}
-	}
 }

@@ -94,7 +94,7 @@ type Server struct {
 	metrics     *metrics
 	rate        *limits.Rate
 	signer      signer
-	claims      *claims
+	claims      claims
 	jobs        *jobs.Runner
 	fetch       outbound.Policy // addresses that jobs may fetch
 	hooks       outbound.Policy // webhooks that they may call
@@ -139,7 +139,6 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 	s := &Server{
 		options: o, log: o.Logger, now: now, node: uuid.NewString(),
 		faults:    faults.Plan(o.Faults),
-		claims:    newClaims(),
 		overload:  limits.NewOverload(now, o.Logger),
 		streams:   limits.NewAdmission(o.MaxStreams, o.MaxAccountStreams),
 		watchers:  limits.NewAdmission(max(watchersPerStream*o.MaxStreams, minWatchers), maxAccountWatchers),
@@ -224,7 +223,6 @@ func (s *Server) join(ctx context.Context) error {
 // startTasks starts the background tasks.
 func (s *Server) startTasks() {
 	s.startTask("removal of expired media", task{sweepInterval, s.sweepMedia})
-	s.startTask("withdrawal of token claims", task{withdrawInterval, s.withdrawClaims})
 	if s.store.Shared() || s.options.DataDir != "" {
 		s.startTask("refresh of API keys", task{apikeys.RefreshInterval, s.keys.Refresh})
 	}
