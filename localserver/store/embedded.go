@@ -26,10 +26,10 @@ const (
 // openEmbedded starts an embedded server on the data folder, or in memory.
 func (s *Store) openEmbedded(ctx context.Context, o Options) (err error) {
 	storage := jetstream.MemoryStorage // JetStream needs a folder even so
-	if s.dir = o.Dir; s.dir != "" {
+	if o.Dir != "" {
 		storage = jetstream.FileStorage
-		if err = datafolder.CheckSpace(s.dir, startSpace); err == nil {
-			s.damage, err = datafolder.Salvage(s.dir, o.Logger)
+		if err = datafolder.CheckSpace(o.Dir, startSpace); err == nil {
+			s.damage, err = datafolder.Salvage(o.Dir, o.Logger)
 		}
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ func (s *Store) restartAfterFailure() {
 		if err == nil {
 			continue
 		}
-		if free, _, err := datafolder.Space(s.dir); err != nil || free < startSpace {
+		if free, _, err := datafolder.Space(s.folder); err != nil || free < startSpace {
 			continue
 		}
 		s.log.Error("the store is started again after a failed write", "error", err)
@@ -89,12 +89,12 @@ var errNotInFolder = errors.New("the store is not in a data folder")
 // backup.Restore. The store is used as before meanwhile. What was acknowledged when
 // Backup was called is in it.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
-	if s.dir == "" {
+	if !s.onDisk() {
 		return errNotInFolder
 	}
 	s.media.backups.Add(1) // the records of media are read before their bytes
 	defer s.media.backups.Add(-1)
-	return backup.Write(ctx, s.conn, s.dir, w)
+	return backup.Write(ctx, s.conn, s.folder, w)
 }
 
 // BackupFolder writes a backup of a data folder that no server uses.

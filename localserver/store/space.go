@@ -33,14 +33,14 @@ func reserve(total int64) int64 {
 // space returns how many bytes an embedded store can still write, and out of
 // how many. A cluster enforces limits of its own: there it is unlimited.
 func (s *Store) space(ctx context.Context) (free, total int64, err error) {
-	if s.dir == "" {
+	if !s.onDisk() {
 		info, err := s.js.AccountInfo(ctx)
 		if err != nil {
 			return 0, 0, wrap("measure the store", err)
 		}
 		return embedded.MemoryLimit - int64(info.Memory), embedded.MemoryLimit, nil
 	}
-	if free, total, err = datafolder.Space(s.dir); err != nil { // it is not known here
+	if free, total, err = datafolder.Space(s.folder); err != nil { // it is not known here
 		return math.MaxInt64, math.MaxInt64, nil
 	}
 	return free, total, nil

@@ -23,7 +23,6 @@ import (
 	"log/slog"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"hubbub/protocol/hint"
@@ -80,7 +79,6 @@ type Store struct {
 	scratch  bool             // folder is removed at the end
 	onError  func(call string)
 	log      *slog.Logger
-	dir      string // of an embedded store on disk
 
 	ctx        context.Context // canceled by Close
 	cancel     context.CancelFunc
@@ -88,8 +86,7 @@ type Store struct {
 	probes     probes
 	damage     datafolder.Damage
 
-	closing atomic.Bool   // Close was called
-	lost    chan struct{} // closed when the connection is closed and Close was not called
+	lost chan struct{} // closed when the connection is closed and Close was not called
 
 	replicas int      // of everything
 	tails    sync.Map // of the journals that this process writes: stream to tail; Finish forgets them
@@ -187,10 +184,13 @@ func (s *Store) setUp(ctx context.Context, storage jetstream.StorageType) error 
 // Shared reports whether other nodes may use this store.
 func (s *Store) Shared() bool { return s.embedded == nil }
 
+// onDisk reports whether the store is in the data folder.
+func (s *Store) onDisk() bool { return !s.Shared() && !s.scratch }
+
 // closed handles the end of the connection to the NATS servers. The client
 // closes it by itself after errors that a new connection would not cure.
 func (s *Store) closed(*nats.Conn) {
-	if !s.closing.Load() {
+	if s.ctx.Err() == nil {
 		close(s.lost)
 	}
 }
@@ -214,7 +214,6 @@ func (s *Store) Err() error {
 // Close stops the store and releases its folder. It waits until everything is
 // written.
 func (s *Store) Close() error {
-	s.closing.Store(true)
 	s.cancel()
 	s.background.Wait()
 	if s.conn != nil {
