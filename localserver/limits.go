@@ -33,13 +33,13 @@ func (s *Server) count(w http.ResponseWriter, r *http.Request, operation string,
 	if limit < 0 {
 		return nil
 	}
-	c := s.rate.Take(r.Context(), operation, caller(r.Context()).Account, limit)
+	c, err := s.rate.Take(r.Context(), operation, caller(r.Context()).Account, limit)
 	reset := max(1, int((c.Reset.Sub(s.now())+time.Second-1)/time.Second))
 	setRateHeaders(w.Header(), limit, max(0, limit-c.Used), reset)
 	switch {
 	case c.Taken:
 		return nil
-	case c.Err != nil:
+	case err != nil:
 		return refused(http.StatusServiceUnavailable, "The request could not be counted; try again")
 	}
 	w.Header().Set("Retry-After", strconv.Itoa(reset))

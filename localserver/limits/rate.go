@@ -58,12 +58,6 @@ type window struct {
 	full time.Time // until when the limit is reached
 }
 
-// Counted is the result of counting a request.
-type Counted struct {
-	store.Count
-	Err error // it could not be counted
-}
-
 // errNotCounted is the error of a request that may or may not be within the limit.
 var errNotCounted = errors.New("the store does not respond")
 
@@ -73,23 +67,24 @@ func NewRate(shared Counters, unavailable func() bool, now func() time.Time, log
 	return &Rate{store: shared, unavailable: unavailable, now: now, log: log, windows: map[string]*window{}}
 }
 
-// Take counts one request, if there are fewer than limit in the window. The store is
-// called with a deadline of its own, also after ctx has ended.
-func (r *Rate) Take(ctx context.Context, operation, account string, limit int) Counted {
+// Take counts one request, if there are fewer than limit in the window. After an error
+// it could not be counted. The store is called with a deadline of its own, also after ctx
+// has ended.
+func (r *Rate) Take(ctx context.Context, operation, account string, limit int) (store.Count, error) {
 	key := operation + " " + account
 	win := r.window(key)
 	win.mu.Lock()
 	defer win.mu.Unlock()
 	now := r.now()
 	win.prune(now)
-	notCounted := Counted{store.Count{Reset: now.Add(countPause)}, errNotCounted}
+	notCounted := store.Count{Reset: now.Add(countPause)}
 	switch {
 	case r.store == nil:
-		return Counted{Count: win.take(now, limit)}
+		return win.take(now, limit), nil
 	case now.Before(win.full) && win.full.Sub(now) <= RateWindow: // beyond, the clock was set back
-		return Counted{Count: store.Count{Used: limit, Reset: win.full}}
+		return store.Count{Used: limit, Reset: win.full}, nil
 	case !r.storeUsable(now):
-		return notCounted
+		return notCounted, errNotCounted
 	}
 	timeout := countTimeout
 	if r.unavailable() {
@@ -104,13 +99,13 @@ func (r *Rate) Take(ctx context.Context, operation, account string, limit int) C
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.resume = r.now().Add(countPause)
-		return notCounted
+		return notCounted, errNotCounted
 	case count.Taken:
 		win.uses = append(win.uses, now)
 	default:
 		win.full = count.Reset
 	}
-	return Counted{Count: count}
+	return count, nil
 }
 
 // storeUsable reports whether the store may be called.

@@ -32,7 +32,7 @@ func TestRateLimitOverNodes(t *testing.T) {
 		for range 4 {
 			all.Go(func() {
 				for range 10 {
-					if node.Take(context.Background(), "op", "a", 30).Taken {
+					if c, err := node.Take(context.Background(), "op", "a", 30); err == nil && c.Taken {
 						passed.Add(1)
 					} else {
 						refused.Add(1)
@@ -61,7 +61,7 @@ func TestRateLimitOfOneNode(t *testing.T) {
 		l := NewRate(nil, never, time.Now, slog.New(slog.DiscardHandler))
 		passed := 0
 		for range 25 {
-			if l.Take(t.Context(), "op", "a", 10).Taken {
+			if c, err := l.Take(t.Context(), "op", "a", 10); err == nil && c.Taken {
 				passed++
 			}
 		}
@@ -69,7 +69,7 @@ func TestRateLimitOfOneNode(t *testing.T) {
 			t.Errorf("%d of 25 passed", passed)
 		}
 		time.Sleep(RateWindow)
-		if !l.Take(t.Context(), "op", "a", 10).Taken {
+		if c, err := l.Take(t.Context(), "op", "a", 10); err != nil || !c.Taken {
 			t.Error("a minute later the limit is still reached")
 		}
 	})
@@ -82,7 +82,7 @@ func TestRateLimitWithoutASharedStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewRate(d, never, time.Now, slog.New(slog.DiscardHandler))
 		for range 5 {
-			if c := l.Take(t.Context(), "op", "a", 10); c.Taken || c.Err == nil {
+			if c, err := l.Take(t.Context(), "op", "a", 10); c.Taken || err == nil {
 				t.Fatalf("%+v", c)
 			}
 		}
@@ -90,7 +90,7 @@ func TestRateLimitWithoutASharedStore(t *testing.T) {
 			t.Errorf("the store was called %d times", d.calls.Load())
 		}
 		time.Sleep(countPause)
-		l.Take(t.Context(), "op", "a", 10)
+		_, _ = l.Take(t.Context(), "op", "a", 10)
 		if d.calls.Load() != 2 {
 			t.Error("the store is not called again")
 		}
@@ -108,17 +108,17 @@ func TestRateLimitWhenTheClockIsSetBack(t *testing.T) {
 		now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 		l := NewRate(counters, never, func() time.Time { return now }, slog.New(slog.DiscardHandler))
 		for i := range 4 {
-			if c := l.Take(t.Context(), "op", "a", 3); c.Taken != (i < 3) {
-				t.Fatalf("%s, request %d: %+v", name, i, c)
+			if c, err := l.Take(t.Context(), "op", "a", 3); err != nil || c.Taken != (i < 3) {
+				t.Fatalf("%s, request %d: %+v %v", name, i, c, err)
 			}
 		}
 		for _, back := range []time.Duration{time.Hour, 10 * time.Second} {
 			now = now.Add(-back)
 			for range 3 {
-				l.Take(t.Context(), "op", "a", 3)
+				_, _ = l.Take(t.Context(), "op", "a", 3)
 			}
 			now = now.Add(RateWindow + 10*time.Second)
-			if c := l.Take(t.Context(), "op", "a", 3); !c.Taken || c.Reset.Sub(now) > RateWindow {
+			if c, err := l.Take(t.Context(), "op", "a", 3); err != nil || !c.Taken || c.Reset.Sub(now) > RateWindow {
 				t.Errorf("%s, set back by %v: %+v", name, back, c)
 			}
 		}
@@ -130,7 +130,7 @@ func TestUnusedWindowsAreRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewRate(nil, never, time.Now, slog.New(slog.DiscardHandler))
 		for i := range 3 * maxWindows {
-			l.Take(t.Context(), "op", fmt.Sprint(i), 10)
+			_, _ = l.Take(t.Context(), "op", fmt.Sprint(i), 10)
 			time.Sleep(time.Second)
 		}
 		if len(l.windows) > maxWindows {
