@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -41,8 +42,8 @@ type Conn struct {
 
 	mu         sync.Mutex // one writer at a time: the server, the delay, a fault
 	delayed    chan delayed
-	stop       chan struct{}
-	once       sync.Once
+	ctx        context.Context // canceled when the faults end; delayed messages are discarded
+	end        context.CancelFunc
 	goroutines sync.WaitGroup
 }
 
@@ -61,7 +62,8 @@ func (p Plan) Stream(conn *websocket.Conn) *Conn {
 	if len(faults) == 0 {
 		return nil
 	}
-	c := &Conn{Conn: conn, opened: time.Now(), faults: faults, stop: make(chan struct{})}
+	c := &Conn{Conn: conn, opened: time.Now(), faults: faults}
+	c.ctx, c.end = context.WithCancel(context.Background())
 	for _, f := range faults {
 		switch f.kind.name {
 		case "close", "ahead", "reset", "hang-up":
@@ -108,21 +110,9 @@ func (c *Conn) begun(name string) (faults []*streamFault) {
 // affected reports whether a fault of a name has begun.
 func (c *Conn) affected(name string) bool { return len(c.begun(name)) > 0 }
 
-// pause waits, and reports whether the stream is still open.
-func (c *Conn) pause(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-c.stop:
-		return false
-	}
-}
-
 // occur waits for the time of a fault, and applies it.
 func (c *Conn) occur(f Fault) {
-	if !c.pause(time.Until(c.opened.Add(f.after))) {
+	if protocol.Sleep(c.ctx, time.Until(c.opened.Add(f.after))) != nil {
 		return
 	}
 	switch f.kind.name {
@@ -173,7 +163,7 @@ func (c *Conn) NextReader() (int, io.Reader, error) {
 	}
 	c.chunks++
 	for _, f := range c.begun("slow-read") {
-		if !c.pause(f.wait) {
+		if protocol.Sleep(c.ctx, f.wait) != nil {
 			return 0, nil, errOver
 		}
 	}
@@ -227,7 +217,7 @@ func (c *Conn) sendDelayed(m delayed) error {
 	select {
 	case c.delayed <- m:
 		return nil
-	case <-c.stop:
+	case <-c.ctx.Done():
 		return errOver
 	}
 }
@@ -237,7 +227,7 @@ func (c *Conn) deliver() {
 	for {
 		select {
 		case m := <-c.delayed:
-			if !c.pause(time.Until(m.due)) {
+			if protocol.Sleep(c.ctx, time.Until(m.due)) != nil {
 				return
 			}
 			if m.closed != nil {
@@ -245,7 +235,7 @@ func (c *Conn) deliver() {
 			} else if c.write(m.kind, m.raw) != nil {
 				c.end()
 			}
-		case <-c.stop:
+		case <-c.ctx.Done():
 			return
 		}
 	}
@@ -281,7 +271,7 @@ func (c *Conn) WriteControl(kind int, data []byte, deadline time.Time) error {
 		select {
 		case <-due:
 			deadline = time.Now().Add(writeTimeout)
-		case <-c.stop:
+		case <-c.ctx.Done():
 			return errOver
 		}
 	}
@@ -298,6 +288,3 @@ func (c *Conn) Close() error {
 	c.goroutines.Wait()
 	return err
 }
-
-// end ends the faults; delayed messages are discarded.
-func (c *Conn) end() { c.once.Do(func() { close(c.stop) }) }
