@@ -55,59 +55,61 @@ func newMetrics(s *Server) *metrics {
 
 	m.registry.MustRegister(m.requests, m.durations, m.storeErrors, took, lag,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	gauge := func(name, help string, value func() float64) {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
-	}
-	counter := func(name, help string, labels prometheus.Labels, value func() int64) {
-		m.registry.MustRegister(prometheus.NewCounterFunc(
-			prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 { return float64(value()) }))
-	}
-	gauge("hubbub_streams_open", "Open streams.", func() float64 { return float64(s.streams.Count()) })
-	gauge("hubbub_streams_limit", "Maximum number of open streams.", func() float64 { return float64(s.streams.Limit()) })
-	gauge("hubbub_engine_realtime_factor", "Seconds of engine time per second of audio, since the start.", c.RealTimeFactor)
-	gauge("hubbub_engine_overloaded", "1 while no new streams are accepted because the open ones are late, otherwise 0.", func() float64 {
+	gauge(m, "hubbub_streams_open", "Open streams.", s.streams.Count)
+	gauge(m, "hubbub_streams_limit", "Maximum number of open streams.", s.streams.Limit)
+	gauge(m, "hubbub_engine_realtime_factor", "Seconds of engine time per second of audio, since the start.", c.RealTimeFactor)
+	gauge(m, "hubbub_engine_overloaded", "1 while no new streams are accepted because the open ones are late, otherwise 0.", func() float64 {
 		if s.admitStream("") == errOverloaded {
 			return 1
 		}
 		return 0
 	})
-	gauge("hubbub_outbox_streams", "Streams that have ended and whose end is not in the store yet.", func() float64 { return float64(s.outbox.Len()) })
-	gauge("hubbub_store_damaged_bytes", "Bytes of records that were not intact when the store was opened.", func() float64 {
-		return float64(s.store.Damage().Bytes)
-	})
-	gauge("hubbub_store_damaged_ranges", "Contiguous ranges of them, each of one record at least.", func() float64 {
-		return float64(s.store.Damage().Ranges)
-	})
-	counter("hubbub_streams_opened_total", "Streams opened.", nil, c.Opened.Load)
-	for status, value := range map[string]func() int64{"done": c.Done.Load, "error": c.Failed.Load} {
-		counter("hubbub_streams_ended_total", "Streams ended.", prometheus.Labels{"status": status}, value)
-	}
-	gauge("hubbub_watchers_open", "Connected watchers.", func() float64 { return float64(s.watchers.Count()) })
-	gauge("hubbub_watchers_limit", "Maximum number of connected watchers.", func() float64 { return float64(s.watchers.Limit()) })
-	counter("hubbub_watchers_total", "Watchers that connected.", nil, c.Watchers.Load)
-	counter("hubbub_watchers_slow_total", "Watchers disconnected because they did not read.", nil, c.SlowWatchers.Load)
-	counter("hubbub_audio_chunks_total", "Chunks of 100 ms given to engines.", nil, c.Chunks.Load)
-	counter("hubbub_events_total", "Starts and ends sent.", nil, c.Events.Load)
-	counter("hubbub_engine_panics_total", "Streams ended by a panic of the engine.", nil, c.EnginePanics.Load)
-	const dropped = "Dropped: frames that are not chunks, events of the engine without a counterpart, events the store had no room for, error messages for watchers."
-	for what, value := range map[string]func() int64{"frame": c.FrameErrors.Load, "event": c.Dropped.Load, "journal": c.Lost.Load, "watch": c.WatchErrors.Load} {
-		counter("hubbub_dropped_total", dropped, prometheus.Labels{"what": what}, value)
-	}
-	m.registerJobs(s, gauge, counter)
-	const texts = "Turns of streams that asked for words: recognised, failed, or dropped because too many waited."
-	for result, value := range map[string]func() int64{"recognised": c.WordsRecognised.Load, "failed": c.WordsFailed.Load, "dropped": c.WordsDropped.Load} {
-		counter("hubbub_words_total", texts, prometheus.Labels{"result": result}, value)
-	}
-	counter("hubbub_events_moved_total", "Timestamps of the engine that were corrected.", nil, c.Moved.Load)
+	gauge(m, "hubbub_outbox_streams", "Streams that have ended and whose end is not in the store yet.", func() int { return s.outbox.Len() })
+	gauge(m, "hubbub_store_damaged_bytes", "Bytes of records that were not intact when the store was opened.", func() int64 { return s.store.Damage().Bytes })
+	gauge(m, "hubbub_store_damaged_ranges", "Contiguous ranges of them, each of one record at least.", func() int { return s.store.Damage().Ranges })
+	m.counter("hubbub_streams_opened_total", "Streams opened.", nil, c.Opened.Load)
+	m.counters("hubbub_streams_ended_total", "Streams ended.", "status", map[string]func() int64{"done": c.Done.Load, "error": c.Failed.Load})
+	gauge(m, "hubbub_watchers_open", "Connected watchers.", s.watchers.Count)
+	gauge(m, "hubbub_watchers_limit", "Maximum number of connected watchers.", s.watchers.Limit)
+	m.counter("hubbub_watchers_total", "Watchers that connected.", nil, c.Watchers.Load)
+	m.counter("hubbub_watchers_slow_total", "Watchers disconnected because they did not read.", nil, c.SlowWatchers.Load)
+	m.counter("hubbub_audio_chunks_total", "Chunks of 100 ms given to engines.", nil, c.Chunks.Load)
+	m.counter("hubbub_events_total", "Starts and ends sent.", nil, c.Events.Load)
+	m.counter("hubbub_engine_panics_total", "Streams ended by a panic of the engine.", nil, c.EnginePanics.Load)
+	m.counters("hubbub_dropped_total",
+		"Dropped: frames that are not chunks, events of the engine without a counterpart, events the store had no room for, error messages for watchers.",
+		"what", map[string]func() int64{"frame": c.FrameErrors.Load, "event": c.Dropped.Load, "journal": c.Lost.Load, "watch": c.WatchErrors.Load})
+	m.registerJobs(s)
+	m.counters("hubbub_words_total", "Turns of streams that asked for words: recognised, failed, or dropped because too many waited.",
+		"result", map[string]func() int64{"recognised": c.WordsRecognised.Load, "failed": c.WordsFailed.Load, "dropped": c.WordsDropped.Load})
+	m.counter("hubbub_events_moved_total", "Timestamps of the engine that were corrected.", nil, c.Moved.Load)
 	return m
+}
+
+// gauge registers a number that goes up and down.
+func gauge[N int | int64 | float64](m *metrics, name, help string, value func() N) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) }))
+}
+
+// counter registers a number that only goes up.
+func (m *metrics) counter(name, help string, labels prometheus.Labels, value func() int64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels},
+		func() float64 { return float64(value()) }))
+}
+
+// counters registers such a number for each value of a label.
+func (m *metrics) counters(name, help, label string, values map[string]func() int64) {
+	for text, value := range values {
+		m.counter(name, help, prometheus.Labels{label: text}, value)
+	}
 }
 
 // metricTimeout bounds the call of the store for a metric.
 const metricTimeout = time.Second
 
 // registerJobs registers the metrics of jobs.
-func (m *metrics) registerJobs(s *Server, gauge func(name, help string, value func() float64), counter func(name, help string, labels prometheus.Labels, value func() int64)) {
-	gauge("hubbub_jobs_queued", "Jobs that wait, of all nodes.", func() float64 {
+func (m *metrics) registerJobs(s *Server) {
+	gauge(m, "hubbub_jobs_queued", "Jobs that wait, of all nodes.", func() float64 {
 		ctx, cancel := context.WithTimeout(s.ctx, metricTimeout)
 		defer cancel()
 		n, err := s.store.Queued(ctx, store.RunQueue)
@@ -117,16 +119,13 @@ func (m *metrics) registerJobs(s *Server, gauge func(name, help string, value fu
 		return float64(n)
 	})
 	c := &s.jobCounters
-	gauge("hubbub_jobs_running", "Jobs that this node runs.", func() float64 { return float64(c.Running.Load()) })
-	for status, value := range map[string]func() int64{
+	gauge(m, "hubbub_jobs_running", "Jobs that this node runs.", c.Running.Load)
+	m.counters("hubbub_jobs_ended_total", "Attempts at jobs that this node has ended; returned ones have no result.", "status", map[string]func() int64{
 		"succeeded": c.Succeeded.Load, "failed": c.Failed.Load, "canceled": c.Canceled.Load, "returned": c.Returned.Load,
-	} {
-		counter("hubbub_jobs_ended_total", "Attempts at jobs that this node has ended; returned ones have no result.", prometheus.Labels{"status": status}, value)
-	}
-	for outcome, value := range map[string]func() int64{"delivered": c.HooksDelivered.Load, "failed": c.HooksFailed.Load} {
-		counter("hubbub_webhooks_total", "Requests of webhooks that this node made.", prometheus.Labels{"outcome": outcome}, value)
-	}
-	counter("hubbub_jobs_audio_seconds_total", "Seconds of audio that the jobs of this node have processed.", nil,
+	})
+	m.counters("hubbub_webhooks_total", "Requests of webhooks that this node made.", "outcome",
+		map[string]func() int64{"delivered": c.HooksDelivered.Load, "failed": c.HooksFailed.Load})
+	m.counter("hubbub_jobs_audio_seconds_total", "Seconds of audio that the jobs of this node have processed.", nil,
 		func() int64 { return c.AudioMillis.Load() / 1000 })
 }
 
