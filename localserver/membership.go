@@ -32,10 +32,8 @@ func (s *Server) joinCluster(ctx context.Context) error {
 	first, cancel := context.WithTimeout(ctx, firstCheckTimeout)
 	defer cancel()
 	for err := s.monitor.Check(first); err != nil; err = s.monitor.Check(first) {
-		select {
-		case <-first.Done():
+		if protocol.Sleep(first, lease.Interval/10) != nil {
 			return err
-		case <-time.After(lease.Interval / 10):
 		}
 	}
 	looked := false // for streams of nodes that died before this one started

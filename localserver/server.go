@@ -48,6 +48,7 @@ import (
 	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
+	"hubbub/protocol"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/recovered"
 )
@@ -242,10 +243,8 @@ type task struct {
 // run does a task now and then every interval, until ctx is canceled. Of
 // consecutive errors it logs the first one.
 func (t task) run(ctx context.Context, name string, log *slog.Logger) {
-	tick := time.NewTicker(t.interval)
-	defer tick.Stop()
 	failing := false
-	for {
+	do := func() {
 		err := recovered.Guard(func() error { return t.do(ctx) })
 		switch {
 		case ctx.Err() != nil:
@@ -256,12 +255,9 @@ func (t task) run(ctx context.Context, name string, log *slog.Logger) {
 			log.Info("a background task works again", "task", name)
 		}
 		failing = err != nil
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
 	}
+	do()
+	protocol.Every(ctx, t.interval, do)
 }
 
 // monitorStore stops the server when the connection to the store is closed for

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"hubbub/localserver/store"
+	"hubbub/protocol"
 	"hubbub/protocol/recovered"
 )
 
@@ -144,8 +145,16 @@ func (a *attempt) run() {
 	defer a.register(false)
 
 	var renewal sync.WaitGroup
-	stop := make(chan struct{})
-	renewal.Go(func() { a.renew(stop) })
+	// The claim lasts until the computation has returned, also when the Runner ends.
+	renewing, stop := context.WithCancel(context.Background())
+	renewal.Go(func() {
+		protocol.Every(renewing, renewInterval, func() {
+			if !a.renew() {
+				a.end(errLost)
+				stop()
+			}
+		})
+	})
 	var output []byte
 	err := recovered.Guard(func() (err error) {
 		output, err = a.compute()
@@ -155,7 +164,7 @@ func (a *attempt) run() {
 		log.Error("a job panicked", "error", err)
 		err = failed("Internal error")
 	}
-	close(stop)
+	stop()
 	renewal.Wait()
 
 	var fail *failure
@@ -190,32 +199,22 @@ func (a *attempt) register(active bool) {
 	}
 }
 
-// renew renews the claim until stop, and ends the attempt when it is lost.
-func (a *attempt) renew(stop chan struct{}) {
-	tick := time.NewTicker(renewInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-tick.C:
-		}
-		a.job.Progress = float64(a.thousandths.Load()) / 1000
-		ctx, cancel := a.call()
-		err := a.write(ctx)
-		cancel()
-		late := time.Since(a.renewed) > claimTime
-		switch {
-		case err == nil:
-			err = a.delivery.Extend()
-		case errors.Is(err, store.ErrConflict), late:
-			a.end(errLost)
-			return
-		}
-		if err != nil {
-			a.Logger.Warn("the claim on a job could not be renewed yet", "job", a.job.ID, "error", err)
-		}
+// renew renews the claim, and reports whether it lasts.
+func (a *attempt) renew() bool {
+	a.job.Progress = float64(a.thousandths.Load()) / 1000
+	ctx, cancel := a.call()
+	defer cancel()
+	err := a.write(ctx)
+	switch {
+	case err == nil:
+		err = a.delivery.Extend()
+	case errors.Is(err, store.ErrConflict), time.Since(a.renewed) > claimTime:
+		return false
 	}
+	if err != nil {
+		a.Logger.Warn("the claim on a job could not be renewed yet", "job", a.job.ID, "error", err)
+	}
+	return true
 }
 
 // succeed stores the output and then the end of the job: the record refers to a
