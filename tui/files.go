@@ -64,7 +64,7 @@ func (m *model) record() tea.Cmd {
 		return nil
 	}
 	m.recording = true
-	if m.state.Recording != nil && m.state.Recording.Stopped == "" && !m.state.Finished {
+	if m.state.Recording != nil && m.state.Recording.Stopped == "" && !m.state.Finished() {
 		m.notify("stopping the recording", canvas.Dim)
 	}
 	return runAsync(m.o.Record, func(error) {

@@ -81,7 +81,7 @@ func TestGoldenScreens(t *testing.T) {
 				{"eight", 8, func(s *display.State) { s.Dropped, s.Ahead = 12, -2*time.Second }, nil},
 				{"frozen", 4, func(s *display.State) {}, []string{"space", "left"}},
 				{"help", 4, func(s *display.State) {}, []string{"?"}},
-				{"finished", 3, func(s *display.State) { s.Finished, s.Conn, s.Length = true, display.Closed, 75.2 }, []string{"-", "-", "-", "-", "-", "-", "-", "-"}},
+				{"finished", 3, func(s *display.State) { s.Conn, s.Length = display.Closed, 75.2 }, []string{"-", "-", "-", "-", "-", "-", "-", "-"}},
 				{"watching", 3, func(s *display.State) {
 					s.Watching, s.Stream, s.Levels, s.Level, s.ChunksSent = true, "7c0e9a52-8f4b-4f0a-9c64-1f2b7d1f3a10", nil, display.Level{}, 0
 					s.Source, s.SourceNotice = "stream "+s.Stream, ""

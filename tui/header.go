@@ -35,7 +35,7 @@ func (m *model) drawHeader(c *canvas.Canvas, w window) {
 		}
 		x -= cells + 2
 		rms, peak := m.state.Level.RMS, m.peak
-		if m.state.Finished { // there is no input any more
+		if m.state.Finished() { // there is no input any more
 			rms, peak = 0, 0
 		}
 		m.drawLevel(c, x, 0, cells, rms, peak)
@@ -86,7 +86,7 @@ func (m *model) recordingText(r *display.Recording) (string, canvas.Style) {
 	switch {
 	case r.Stopped != "":
 		return " REC stopped at " + display.Clock(r.Length) + " ", style.Reverse()
-	case m.state.Finished:
+	case m.state.Finished():
 		return "recorded " + size, canvas.Dim
 	case m.w >= 100 && r.Free > 0:
 		size += ", " + display.Bytes(r.Free) + " free"
@@ -112,7 +112,7 @@ func (m *model) badge(w window) (string, canvas.Style) {
 		}
 	}
 	switch p := m.state.Playback; {
-	case p != nil && p.Paused && m.frozen == nil && (w.follow && !m.state.Finished || m.cursor >= 0):
+	case p != nil && p.Paused && m.frozen == nil && (w.follow && !m.state.Finished() || m.cursor >= 0):
 		return "PAUSED" + ago, canvas.Warn.Bold().Reverse()
 	case m.frozen != nil:
 		return "FROZEN" + ago, canvas.Warn.Bold().Reverse()

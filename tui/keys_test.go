@@ -259,7 +259,7 @@ func TestPlaybackKeys(t *testing.T) {
 	s.Playback = &display.Playback{Speed: 2}
 	m.later(s)
 	screenHas(t, m, "2x")
-	s.Playback, s.Finished = &display.Playback{Paused: true, Speed: 1}, true
+	s.Playback, s.Conn = &display.Playback{Paused: true, Speed: 1}, display.Closed
 	m.later(s)
 	screenHasNot(t, m, "PAUSED")
 }

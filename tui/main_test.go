@@ -64,7 +64,7 @@ func runSample(spec string) int {
 		if finish {
 			s.Length = length
 			if position >= length {
-				s.Conn, s.Finished = display.Closed, true
+				s.Conn = display.Closed
 			}
 		}
 		last = s

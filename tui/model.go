@@ -202,7 +202,7 @@ func (m *model) refresh() {
 // must see.
 func (m *model) updateCounters(now time.Time) {
 	s, c := m.state, m.counters
-	if at := now.Unix(); at != m.countersAt || s.Conn != c.Conn || s.Finished != c.Finished || s.Dropped != c.Dropped || s.Overflows != c.Overflows || (s.Health.Problem == "") != (c.Health.Problem == "") {
+	if at := now.Unix(); at != m.countersAt || s.Conn != c.Conn || s.Dropped != c.Dropped || s.Overflows != c.Overflows || (s.Health.Problem == "") != (c.Health.Problem == "") {
 		m.counters, m.countersAt = s, at
 	}
 }
@@ -211,7 +211,7 @@ func (m *model) elapsedAt(now time.Time) time.Duration {
 	switch {
 	case m.state.Started.IsZero():
 		return 0
-	case m.state.Finished:
+	case m.state.Finished():
 		return m.elapsed
 	}
 	return max(now.Sub(m.state.Started), 0).Truncate(time.Second)

@@ -89,7 +89,7 @@ func anyState(t *rapid.T) display.State {
 		Source: text.Draw(t, "source"), SourceNotice: text.Draw(t, "notice"), Server: text.Draw(t, "server"),
 		Conn: display.ConnState(rapid.IntRange(-1, 5).Draw(t, "link")), ConnReason: text.Draw(t, "reason"),
 		ChunksSent: rapid.Int64().Draw(t, "chunks"), Dropped: rapid.Int64Range(0, 1e12).Draw(t, "dropped"), Overflows: rapid.Int64Range(0, 9).Draw(t, "overflows"),
-		Ahead: time.Duration(rapid.Int64().Draw(t, "ahead")), Finished: rapid.Bool().Draw(t, "finished"),
+		Ahead: time.Duration(rapid.Int64().Draw(t, "ahead")),
 	}
 	s.Timeline.Decided = number.Draw(t, "decided")
 	s.Levels = tuitest.Levels[:rapid.IntRange(0, 1000).Draw(t, "levels")]

@@ -40,7 +40,7 @@ func (m *model) drawPresenter(c *canvas.Canvas) {
 	if len(speaking) == 0 {
 		text := "nobody is speaking"
 		switch {
-		case s.Finished:
+		case s.Finished():
 			text = "the session is over"
 		case !s.Connected():
 			text = s.Conn.String()
@@ -67,7 +67,7 @@ func (m *model) drawPresenter(c *canvas.Canvas) {
 // of the connection.
 func (m *model) drawPresenterState(c *canvas.Canvas, s *display.Session) {
 	var segments canvas.Line
-	if s.Conn != display.Open && s.Conn != display.Draining || s.Finished {
+	if !s.Connected() {
 		segments = append(segments, m.connSegment())
 	}
 	if p := m.problem(1); p.Text != "" {

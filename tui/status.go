@@ -26,7 +26,7 @@ func (m *model) connSegment() canvas.Segment {
 	switch {
 	case s.Conn == display.Failed:
 		glyph, style = g.Failed, canvas.Bad.Bold()
-	case s.Finished:
+	case s.Finished():
 		glyph, text, style = g.Done, "finished", canvas.Brand.Bold()
 	case s.Playback != nil && s.Playback.Paused: // there is no connection
 		text, style = "paused", canvas.Warn
@@ -53,13 +53,13 @@ func (m *model) connSegment() canvas.Segment {
 func (m *model) problem(rank int) canvas.Segment {
 	h := m.counters.Health
 	switch {
-	case m.state.InputLost && !m.state.Finished:
+	case m.state.InputLost && !m.state.Finished():
 		return canvas.NewSegment(m.inputProblem("; "), canvas.Bad.Bold(), rank)
 	case h.Problem != "" && m.state.Connected():
 		return canvas.NewSegment(h.Problem+": "+h.Cause, canvas.Warn.Bold(), rank)
 	case m.state.Recording != nil && m.state.Recording.Stopped != "":
 		return canvas.NewSegment(display.TerminalSafe(m.state.Recording.Stopped), canvas.Bad.Bold(), rank)
-	case m.state.InputProblem != "" && !m.state.Finished:
+	case m.state.InputProblem != "" && !m.state.Finished():
 		return canvas.NewSegment(m.inputProblem(" "), canvas.Warn.Bold(), rank)
 	}
 	return canvas.Segment{}
@@ -174,7 +174,7 @@ func (m *model) drawSmall(c *canvas.Canvas, s *display.Session) {
 	switch {
 	case m.state.Conn == display.Failed:
 		segments = append(canvas.Line{m.connSegment()}, segments...)
-	case m.state.Finished:
+	case m.state.Finished():
 		segments.Add("finished", canvas.Brand, 2)
 	case m.state.Conn != display.Open:
 		segments.Add(m.state.Conn.String(), canvas.Warn, 2)

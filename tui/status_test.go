@@ -28,7 +28,7 @@ func TestStateLine(t *testing.T) {
 		{"connecting", func(s *display.State) { s.Conn = display.Connecting }, "○ connecting"},
 		{"failed", func(s *display.State) { s.Conn, s.ConnReason = display.Failed, "connection refused" }, "× failed: connection refused"},
 		{"finishing", func(s *display.State) { s.Conn = display.Draining }, "○ finishing"},
-		{"finished", func(s *display.State) { s.Conn, s.Finished = display.Closed, true }, "■ finished  "},
+		{"finished", func(s *display.State) { s.Conn = display.Closed }, "■ finished  "},
 		{"service of a source with a long name", func(s *display.State) { s.Source = strings.Repeat("microphone ", 10) }, "built-in server"},
 		{"elapsed", func(s *display.State) { s.Started = time.Unix(1_000_000-61, 0) }, "1:01 elapsed"},
 	} {
@@ -143,7 +143,7 @@ func TestElapsedStandsStillWhenFinished(t *testing.T) {
 	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 	s.Started = time.Unix(1_000_000-60, 0)
 	m := testModel(s, 120, 24)
-	s.Finished, s.Conn = true, display.Closed
+	s.Conn = display.Closed
 	m.now = func() time.Time { return time.Unix(1_000_600, 0) }
 	m.later(s)
 	screenHas(t, m, "1:00 elapsed")
@@ -224,7 +224,7 @@ func TestNoConnection(t *testing.T) {
 	}
 	s := display.State{Conn: display.Connecting, Server: "built-in server"}
 	screenHas(t, testModel(s, 80, 24), "connecting to built-in server")
-	s = display.State{Conn: display.Closed, Finished: true}
+	s = display.State{Conn: display.Closed}
 	screenHas(t, testModel(s, 80, 24), "nobody spoke")
 }
 
@@ -253,10 +253,10 @@ func TestRecordingState(t *testing.T) {
 	s.Recording = &display.Recording{Length: 58, Bytes: 1_856_000, Free: 12_400_000_000}
 	screenHas(t, testModel(s, 120, 34), "REC 0:58 1.9 MB, 12 GB free")
 	screenHas(t, testModel(s, 80, 24), "REC 0:58 1.9 MB  ")
-	s.Finished = true
+	s.Conn = display.Closed
 	screenHas(t, testModel(s, 120, 34), "recorded 0:58 1.9 MB  ")
 	screenHasNot(t, testModel(s, 120, 34), "REC")
-	s.Finished = false
+	s.Conn = display.Open
 	const text = "recording stopped at 14:03:22, after 58s: the disk is full"
 	s.Recording.Stopped = text
 	for _, size := range [][2]int{{120, 34}, {80, 24}} {

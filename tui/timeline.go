@@ -133,7 +133,7 @@ func (m *model) drawNoSpeakers(c *canvas.Canvas, l layout, s display.State) {
 		if s.ConnReason != "" {
 			text += ": " + display.TerminalSafe(s.ConnReason)
 		}
-	case s.Finished:
+	case s.Finished():
 		text = "nobody spoke"
 	case s.Conn == display.Reconnecting:
 		text = retryText(s)
@@ -160,7 +160,7 @@ func (m *model) drawInputLevel(c *canvas.Canvas, l layout, w window, s *display.
 	c.Text(3, bottom, l.gutter-4, "input level", canvas.Dim)
 	m.drawGrid(c, l, w, l.levelY, l.levelH)
 	complete := min(w.column(min(s.Position, float64(len(s.Levels))/float64(display.ChunksPerSecond))), w.cells)
-	if s.Finished {
+	if s.Finished() {
 		complete = min(complete+1, w.cells)
 	}
 	for i := range complete {

@@ -46,7 +46,7 @@ func TestUndecidedGrowsWhenAudioIsNotSent(t *testing.T) {
 	if n := undecided(screenRows(m)[2]); n < 10 {
 		t.Errorf("10 s that wait to be sent hatch %d cells", n)
 	}
-	s.Finished = true
+	s.Conn = display.Closed
 	m = testModel(s, 100, 24)
 	if n := undecided(screenRows(m)[2]); n != 0 {
 		t.Errorf("a finished session hatches %d cells", n)

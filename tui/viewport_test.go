@@ -59,7 +59,7 @@ func TestViewOfALateService(t *testing.T) {
 		}
 	}
 	m := testModel(s, 80, 24)
-	s.Finished = true
+	s.Conn = display.Closed
 	m.later(s)
 	if w := m.window(); w.column(300) != w.cells-1 {
 		t.Errorf("at the end the view is %v to %v", w.at(0), w.end())

@@ -61,9 +61,6 @@ type State struct {
 	Ahead time.Duration
 	// Started is when the session began; zero = not yet.
 	Started time.Time
-	// Finished says that the input has ended and all events have arrived, or
-	// that the session failed: nothing changes any more.
-	Finished bool
 	// Stream is the service's id of the stream, with which others can watch it;
 	// "" where nobody else can.
 	Stream string
@@ -118,6 +115,9 @@ func (c ConnState) String() string {
 	}
 	return "unknown"
 }
+
+// Over reports whether the session is, normally or not.
+func (c ConnState) Over() bool { return c == Closed || c == Failed }
 
 // Level is the level of a chunk, linear: 1 is full scale.
 type Level struct{ RMS, Peak float32 }
@@ -221,7 +221,7 @@ const pacedAhead = 5.0
 // undecided, however old it is; so is audio whose events may still be on their
 // way, because the last ones were late.
 func (s State) DecidedUntil() float64 {
-	if s.Finished || s.Conn == Closed {
+	if s.Finished() {
 		return s.Position
 	}
 	latency := s.Latency.Seconds()
@@ -244,7 +244,11 @@ func (s State) DecidedUntil() float64 {
 }
 
 // Connected reports whether there is a stream whose health counts.
-func (s State) Connected() bool { return (s.Conn == Open || s.Conn == Draining) && !s.Finished }
+func (s State) Connected() bool { return s.Conn == Open || s.Conn == Draining }
+
+// Finished reports whether the input has ended and all events have arrived, or the
+// session has failed: nothing changes any more.
+func (s State) Finished() bool { return s.Conn.Over() }
 
 // EqualTurns reports whether two timelines have the same turns. The finished turns of
 // a label only grow, so that their number is enough.

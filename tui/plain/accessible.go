@@ -115,7 +115,7 @@ func (a *Accessible) State(s display.State) error {
 	with := display.NewSession(s, a.o.Annotations)
 	a.reportRecognised(with)
 	a.reportSpeaking(with)
-	if s.Finished && !old.Finished {
+	if s.Finished() && !old.Finished() {
 		_ = a.line("Finished after %s.", display.Clock(s.Position))
 	}
 	return a.err
@@ -172,7 +172,7 @@ func inputWarning(s display.State) string {
 // reportGaps reports stretches whose speakers are unknown.
 func (a *Accessible) reportGaps(s display.State) {
 	for _, g := range s.Gaps {
-		if s.Playback != nil && !s.Finished && g.End >= s.Position { // the replay is inside it
+		if s.Playback != nil && !s.Finished() && g.End >= s.Position { // the replay is inside it
 			continue
 		}
 		if from := max(g.Start, a.gapsEnd); g.End-from > 0.05 {

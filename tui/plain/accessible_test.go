@@ -40,7 +40,7 @@ func TestAccessible(t *testing.T) {
 	s.InputProblem, s.InputLost = "", false
 	s.Conn = display.Draining
 	say(func() { a.Notice("recording kept in talk/") })
-	s.Conn, s.Finished = display.Closed, true
+	s.Conn = display.Closed
 	say(nil)
 	s.Conn, s.ConnReason = display.Failed, "connection lost"
 	say(nil)

@@ -211,7 +211,7 @@ func (a *Accessible) status(string) error {
 	} else if r != nil {
 		_ = a.printf("Recording, %s, %s.", display.Clock(r.Length), display.Bytes(r.Bytes))
 	}
-	if s.InputProblem != "" && !s.Finished {
+	if s.InputProblem != "" && !s.Finished() {
 		_ = a.printf("%s", inputWarning(s))
 	}
 	if s.Stream != "" && !s.Watching {
@@ -223,7 +223,7 @@ func (a *Accessible) status(string) error {
 	if p := s.Playback; p != nil {
 		_ = a.printf("%s at %g times the original speed.", map[bool]string{true: "Paused", false: "Playing"}[p.Paused], p.Speed)
 	}
-	if level := display.ScaleDecibels(s.Level.RMS, display.MeterFloor, 0); !s.Finished && !s.Watching && (s.Playback == nil || len(s.Levels) > 0) { // a recording may have no audio
+	if level := display.ScaleDecibels(s.Level.RMS, display.MeterFloor, 0); !s.Finished() && !s.Watching && (s.Playback == nil || len(s.Levels) > 0) { // a recording may have no audio
 		switch {
 		case s.Level.Peak >= display.Clipping:
 			_ = a.printf("The input is too loud.")

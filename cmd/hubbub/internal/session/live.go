@@ -66,7 +66,7 @@ type Live struct {
 func NewLive(p LiveParts) *Live {
 	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), mics: newMicrophones(p.Chunks)}
 	l.conn = display.Open
-	l.record = recordSwitch{rec: p.Recorder, wanted: p.Record, over: l.isOver, gaps: l.Gaps}
+	l.record = recordSwitch{rec: p.Recorder, wanted: p.Record, over: l.over, gaps: l.Gaps}
 	l.words, l.skipWords = context.WithCancel(context.Background())
 	if p.Voices != nil {
 		l.voices = newVoiceMemory(p.Voices, p.Annotations, l.state)

@@ -57,9 +57,9 @@ func (l *Live) state() display.State {
 		st.Stream = protocol.Clean(stream.ID, 64)
 	}
 	l.mu.Lock()
-	st.Conn, st.ConnReason, st.Finished = l.conn, l.reason, l.over
+	st.Conn, st.ConnReason = l.conn, l.reason
 	l.mu.Unlock()
-	if conn := stream.Connection; conn.Lost != nil && !st.Finished {
+	if conn := stream.Connection; conn.Lost != nil && !st.Finished() {
 		st.Conn, st.ConnReason = display.Reconnecting, cmp.Or(conn.LastError, conn.Lost).Error()
 		st.Retry = &display.Retry{Try: conn.Attempts}
 		if !conn.NextAttempt.IsZero() {

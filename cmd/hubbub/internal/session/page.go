@@ -78,7 +78,7 @@ func (v *pageView) state() page.State {
 	}
 	out := page.State{Title: display.TerminalSafe(title), Now: st.DecidedUntil(), Rate: 1, Speakers: v.lanes, Turns: v.turns}
 	switch {
-	case st.Finished:
+	case st.Finished():
 		out.Rate, out.Status = 0, "ended"
 	case st.Playback != nil && st.Playback.Paused:
 		out.Rate, out.Status = 0, "paused"

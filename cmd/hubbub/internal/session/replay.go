@@ -145,7 +145,6 @@ func (r *Replay) state() display.State {
 		Latency:    time.Duration(info.Latency * float64(time.Second)),
 		Source:     r.rec.Title(),
 		Conn:       display.Open,
-		Finished:   m.Over,
 		ChunksSent: int64(m.Position*10 + 0.5),
 		Playback:   &display.Playback{Paused: !m.Playing, Speed: m.Speed},
 		Gaps:       m.Gaps,

@@ -61,20 +61,20 @@ type connection struct {
 	mu     sync.Mutex
 	conn   display.ConnState
 	reason string // why conn is Failed
-	over   bool   // the session is
 }
 
-func (c *connection) isOver() bool {
+// over reports whether the session is.
+func (c *connection) over() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.over
+	return c.conn.Over()
 }
 
 // setOver ends the session; without a cause, normally.
 func (c *connection) setOver(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.conn, c.over = display.Closed, true
+	c.conn = display.Closed
 	if cause != nil {
 		c.conn, c.reason = display.Failed, cause.Error()
 	}

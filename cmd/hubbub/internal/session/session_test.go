@@ -158,7 +158,7 @@ func TestLifecycle(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- Run(t.Context(), s, d) }()
 			if stays {
-				testkit.Eventually(t, "the end", func() bool { return s.state().Finished })
+				testkit.Eventually(t, "the end", func() bool { return s.state().Finished() })
 				select {
 				case <-ended:
 					t.Fatalf("%s: the session ended before its user quit", kind)
@@ -169,7 +169,7 @@ func TestLifecycle(t *testing.T) {
 			if err := <-ended; err != nil {
 				t.Errorf("%s: %v", kind, err)
 			}
-			if !slices.Equal(d.turns, oneTurn) || d.events != 2 || !d.finished || !s.state().Finished {
+			if !slices.Equal(d.turns, oneTurn) || d.events != 2 || !d.finished || !s.state().Finished() {
 				t.Errorf("%s: turns %v of %d events, finished %v", kind, d.turns, d.events, d.finished)
 			}
 		}
@@ -316,7 +316,7 @@ func TestStreamThatFails(t *testing.T) {
 	}
 	s, d := watched(t, status("")), newStub(true)
 	time.AfterFunc(20*time.Millisecond, func() { close(d.quit) })
-	if err := Run(t.Context(), s, d); err != nil || !s.state().Finished {
+	if err := Run(t.Context(), s, d); err != nil || !s.state().Finished() {
 		t.Errorf("error %v", err)
 	}
 	if n := s.notices(); len(n) != 0 {

@@ -55,7 +55,7 @@ func TestExport(t *testing.T) {
 		d := newStub(true)
 		ended := make(chan error, 1)
 		go func() { ended <- Run(t.Context(), c.source, d) }()
-		testkit.Eventually(t, "the turns", func() bool { st := c.source.state(); return st.Finished || !c.ended && st.Timeline.Decided > 0.05 })
+		testkit.Eventually(t, "the turns", func() bool { st := c.source.state(); return st.Finished() || !c.ended && st.Timeline.Decided > 0.05 })
 		line, err := c.source.export(annotations)
 		close(d.quit)
 		if runErr := <-ended; err != nil || runErr != nil {

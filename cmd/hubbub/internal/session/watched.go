@@ -55,7 +55,7 @@ func NewWatched(p WatchedParts) *Watched {
 	w := &Watched{WatchedParts: p, source: WatchedSource(p.ID), timeline: protocol.NewTimeline(),
 		started: time.Now(), clock: streamClock{now: time.Now}}
 	w.conn = display.Open
-	w.record = recordSwitch{rec: p.Recorder, wanted: p.Record, over: w.isOver, position: w.position, gaps: w.Gaps}
+	w.record = recordSwitch{rec: p.Recorder, wanted: p.Record, over: w.over, position: w.position, gaps: w.Gaps}
 	return w
 }
 
@@ -67,7 +67,7 @@ func WatchedSource(id string) capture.Info {
 
 func (w *Watched) end() {
 	w.mu.Lock()
-	w.ended = w.ended || !w.over
+	w.ended = w.ended || !w.conn.Over()
 	w.mu.Unlock()
 	_ = w.Stream.Close()
 }
@@ -183,7 +183,7 @@ func (w *Watched) state() display.State {
 	conn, gaps := w.Stream.Status(), w.Gaps()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.over {
+	if w.conn.Over() {
 		w.clock.jump()
 	}
 	// An event may be newer than the position of the clock.
@@ -192,10 +192,10 @@ func (w *Watched) state() display.State {
 	st := display.State{
 		Timeline: timeline, Position: position, Sent: position,
 		Source: w.source.Name, Server: w.Server, Stream: w.ID, Watching: true,
-		Conn: w.conn, ConnReason: w.reason, Started: w.started, Finished: w.over,
+		Conn: w.conn, ConnReason: w.reason, Started: w.started,
 		Recording: recordingState(w.Recorder), Gaps: gaps,
 	}
-	if w.over {
+	if w.conn.Over() {
 		return st
 	}
 	switch {
