@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/cmd/hubbub/internal/usage"
 )
 
@@ -157,8 +158,25 @@ func addOutput(cmd *cobra.Command, output *choice) {
 	output.add(cmd, "output", "o", "output `FORMAT`: text or json")
 }
 
-// onData adds --data, the data folder of a server, and runs do with it if check does not reject it.
-func onData(cmd *cobra.Command, check func(data string) error, do func(ctx context.Context, data string, args []string) error) *cobra.Command {
+// newGroup is a command that only has commands of its own.
+func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
+	group := &cobra.Command{
+		Use: name, Short: short, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			names := []string{"'" + cmd.CommandPath() + " " + commands[0].Name() + "'"}
+			for _, c := range commands[1:] {
+				names = append(names, "'"+c.Name()+"'")
+			}
+			return usage.Error(cmd.CommandPath()+" needs a command", "Run "+session.OneOf(names)+".")
+		},
+	}
+	group.AddCommand(commands...)
+	return group
+}
+
+// onData adds --data, the data folder of a server, runs do with it if check does not reject it, and
+// prints the line that do returns; "" = none.
+func (a *App) onData(cmd *cobra.Command, check func(data string) error, do func(ctx context.Context, data string, args []string) (string, error)) *cobra.Command {
 	var data nonEmpty
 	cmd.Flags().Var(&data, "data", "data `DIR` of the server (its --data)")
 	_ = cmd.MarkFlagDirname("data")
@@ -166,7 +184,11 @@ func onData(cmd *cobra.Command, check func(data string) error, do func(ctx conte
 		if err := check(string(data)); err != nil {
 			return err
 		}
-		return do(cmd.Context(), string(data), args)
+		line, err := do(cmd.Context(), string(data), args)
+		if err == nil && line != "" {
+			_, err = fmt.Fprintln(a.Stdout, line)
+		}
+		return err
 	}
 	return cmd
 }

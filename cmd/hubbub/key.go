@@ -21,16 +21,8 @@ import (
 const maxKeyLifetime = 10 * 365 * 24 * time.Hour
 
 func newKey(a *App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "key",
-		Short: "Create, list and revoke the API keys of a server",
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usage.Error("hubbub key needs a command", "Run 'hubbub key create', 'list', 'revoke', 'rotate' or 'webhook'.")
-		},
-	}
-	cmd.AddCommand(newKeyCreate(a), newKeyList(a), newKeyRevoke(a), newKeyRotate(a), newKeyWebhook(a))
-	return cmd
+	return newGroup("key", "Create, list and revoke the API keys of a server",
+		newKeyCreate(a), newKeyList(a), newKeyRevoke(a), newKeyRotate(a), newKeyWebhook(a))
 }
 
 func newKeyCreate(a *App) *cobra.Command {
@@ -61,13 +53,8 @@ the account until it expires. Treat it as a secret.`,
 		}
 		return nil
 	}
-	return onData(cmd, check, func(_ context.Context, data string, _ []string) error {
-		key, err := apikeys.Create(data, apikeys.Spec{Account: account, Plan: plan.value, Expires: expires.value}, time.Now())
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(a.Stdout, key)
-		return err
+	return a.onData(cmd, check, func(_ context.Context, data string, _ []string) (string, error) {
+		return apikeys.Create(data, apikeys.Spec{Account: account, Plan: plan.value, Expires: expires.value}, time.Now())
 	})
 }
 
@@ -93,16 +80,16 @@ after it has expired.`,
 		Args: noArgs,
 	}
 	addOutput(cmd, &output)
-	return onData(cmd, dataFolder, func(_ context.Context, data string, _ []string) error {
+	return a.onData(cmd, dataFolder, func(_ context.Context, data string, _ []string) (string, error) {
 		records, unread := apikeys.List(data)
 		if err := a.printKeys(records, output.value); err != nil {
-			return err
+			return "", err
 		}
 		if unread != nil {
 			first, _, _ := strings.Cut(unread.Error(), "\n")
-			return hint.Add(errors.New(first), "Check the files in the folder apikeys of the data folder.")
+			return "", hint.Add(errors.New(first), "Check the files in the folder apikeys of the data folder.")
 		}
-		return nil
+		return "", nil
 	})
 }
 
@@ -120,7 +107,7 @@ func (a *App) printKeys(records []apikeys.Record, format string) error {
 }
 
 func newKeyRevoke(a *App) *cobra.Command {
-	return onData(&cobra.Command{
+	return a.onData(&cobra.Command{
 		Use:   "revoke ID --data DIR",
 		Short: "Revoke one API key",
 		Long: `Revoke one API key, given by its ID ('hubbub key list', or the claim jti of a key
@@ -129,22 +116,18 @@ all nodes of its cluster, refuse the key within about two seconds and close the
 streams and watchers that it opened. It cannot be undone.`,
 		Example: `  hubbub key revoke 5ZFQ2N7E4TJ3XWL6KHYV2MDACB --data /var/lib/hubbub`,
 		Args:    neededArgs("'hubbub key list' lists them.", "the ID of an API key"),
-	}, dataFolder, func(_ context.Context, data string, args []string) error {
+	}, dataFolder, func(_ context.Context, data string, args []string) (string, error) {
 		record, known, err := apikeys.Revoke(data, args[0], time.Now())
-		if err != nil {
-			return err
-		}
-		if !known {
+		if err == nil && !known {
 			a.notice("no API key with this ID was created in %s; it is revoked all the same", data)
 		}
-		_, err = fmt.Fprintln(a.Stdout, protocol.Clean(record.ID, 256))
-		return err
+		return protocol.Clean(record.ID, 256), err
 	})
 }
 
 func newKeyRotate(a *App) *cobra.Command {
 	algorithm := choice{apikeys.EdDSA, []string{apikeys.EdDSA, apikeys.HS256}}
-	cmd := onData(&cobra.Command{
+	cmd := a.onData(&cobra.Command{
 		Use:   "rotate --data DIR",
 		Short: "Create a new signing key",
 		Long: `Create a new signing key in the data folder and print its ID. New API keys are
@@ -152,13 +135,8 @@ signed with it. API keys of older signing keys remain valid. To revoke all API
 keys of one signing key, delete DIR/keys/ID.pem: the server with this data folder
 notices it within about two seconds and informs the other nodes of its cluster.`,
 		Args: noArgs,
-	}, dataFolder, func(_ context.Context, data string, _ []string) error {
-		id, err := apikeys.CreateSigningKey(data, algorithm.value, time.Now())
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(a.Stdout, id)
-		return err
+	}, dataFolder, func(_ context.Context, data string, _ []string) (string, error) {
+		return apikeys.CreateSigningKey(data, algorithm.value, time.Now())
 	})
 	cmd.Flags().SortFlags = false
 	algorithm.add(cmd, "algorithm", "", "signing algorithm `NAME`: EdDSA or HS256")
@@ -184,12 +162,8 @@ webhook.secret of the data folder is deleted.`,
 		}
 		return dataFolder(data)
 	}
-	return onData(cmd, check, func(_ context.Context, data string, _ []string) error {
+	return a.onData(cmd, check, func(_ context.Context, data string, _ []string) (string, error) {
 		root, err := apikeys.WebhookRoot(data)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(a.Stdout, apikeys.WebhookSecret(root, account))
-		return err
+		return apikeys.WebhookSecret(root, account), err
 	})
 }

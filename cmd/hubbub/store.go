@@ -20,16 +20,8 @@ import (
 )
 
 func newStore(a *App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "store",
-		Short: "Back up, restore, check or empty the data folder of a server",
-		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return usage.Error("hubbub store needs a command", "Run 'hubbub store backup', 'restore', 'check' or 'purge'.")
-		},
-	}
-	cmd.AddCommand(newStoreBackup(a), newStoreRestore(a), newStoreCheck(a), newStorePurge(a))
-	return cmd
+	return newGroup("store", "Back up, restore, check or empty the data folder of a server",
+		newStoreBackup(a), newStoreRestore(a), newStoreCheck(a), newStorePurge(a))
 }
 
 // storeFolder checks that a folder was given.
@@ -41,7 +33,7 @@ func storeFolder(data string) error {
 }
 
 func newStoreBackup(a *App) *cobra.Command {
-	return onData(&cobra.Command{
+	return a.onData(&cobra.Command{
 		Use:   "backup FILE --data DIR",
 		Short: "Write everything in a data folder to a file, also while its server runs",
 		Long: `Write the data folder of a server to a new file: streams, events, voiceprints, jobs
@@ -50,13 +42,9 @@ interrupted; whatever it had acknowledged when the backup began is in it. The
 file is verified before it gets its name. Only its owner can read it: it contains
 the secrets of the server.`,
 		Args: exactArgs("FILE"),
-	}, storeFolder, func(ctx context.Context, data string, args []string) error {
+	}, storeFolder, func(ctx context.Context, data string, args []string) (string, error) {
 		size, err := backUp(ctx, data, args[0])
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(a.Stdout, "%d bytes written to %s\n", size, args[0])
-		return err
+		return fmt.Sprintf("%d bytes written to %s", size, args[0]), err
 	})
 }
 
@@ -85,7 +73,7 @@ func backUp(ctx context.Context, data, file string) (size int64, err error) {
 }
 
 func newStoreRestore(a *App) *cobra.Command {
-	cmd := onData(&cobra.Command{
+	cmd := a.onData(&cobra.Command{
 		Use:   "restore FILE --data DIR",
 		Short: "Make a data folder from a backup",
 		Long: `Verify a file of 'hubbub store backup' and make a data folder from it. The folder
@@ -93,12 +81,8 @@ must be empty or not exist. Start a server with it afterwards. Streams that were
 open at the time of the backup read error. After an error the folder is as
 before.`,
 		Args: exactArgs("FILE"),
-	}, storeFolder, func(_ context.Context, data string, args []string) error {
-		if err := backup.Restore(args[0], data, slog.New(slog.DiscardHandler)); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(a.Stdout, "%s restored to %s\n", args[0], data)
-		return err
+	}, storeFolder, func(_ context.Context, data string, args []string) (string, error) {
+		return fmt.Sprintf("%s restored to %s", args[0], data), backup.Restore(args[0], data, slog.New(slog.DiscardHandler))
 	})
 	cmd.Flags().Lookup("data").Usage = "new data `DIR`"
 	return cmd
@@ -106,30 +90,30 @@ before.`,
 
 func newStoreCheck(a *App) *cobra.Command {
 	var output choice
-	cmd := onData(&cobra.Command{
+	cmd := a.onData(&cobra.Command{
 		Use:   "check --data DIR",
 		Short: "Verify the checksums of everything that is stored",
 		Long: `Read everything that a stopped server has stored in its data folder, verify the
 checksum of each record, and print one line for each stream of the store. Nothing
 is changed. The exit code is 1 if something is damaged.`,
 		Args: noArgs,
-	}, storeFolder, func(_ context.Context, data string, _ []string) error {
+	}, storeFolder, func(_ context.Context, data string, _ []string) (string, error) {
 		reports, err := datafolder.Check(data)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if err := printList(a.Stdout, output.value, "STREAM\tRECORDS\tBYTES\tDAMAGED BYTES\tDAMAGED RANGES", reports, func(r datafolder.Report) string {
 			return fmt.Sprintf("%s\t%d\t%d\t%d\t%d", r.Stream, r.Records, r.Bytes, r.Damaged, r.Ranges)
 		}); err != nil {
-			return err
+			return "", err
 		}
 		for _, r := range reports {
 			if r.Damaged > 0 {
-				return hint.Add(errors.New("some of the store is damaged"),
+				return "", hint.Add(errors.New("some of the store is damaged"),
 					"The server starts with what is intact. Damaged media are deleted by 'hubbub store purge'.")
 			}
 		}
-		return nil
+		return "", nil
 	})
 	addOutput(cmd, &output)
 	return cmd
@@ -137,7 +121,7 @@ is changed. The exit code is 1 if something is damaged.`,
 
 func newStorePurge(a *App) *cobra.Command {
 	var all bool
-	cmd := onData(&cobra.Command{
+	cmd := a.onData(&cobra.Command{
 		Use:   "purge --data DIR",
 		Short: "Delete the stored media",
 		Long: `Delete all media objects, and with them the results of jobs, from the data folder
@@ -146,13 +130,9 @@ With --all also delete the jobs, the streams, their events and their voiceprints
 and make signed media addresses invalid. API keys, signing keys and the
 certificate remain.`,
 		Args: noArgs,
-	}, storeFolder, func(_ context.Context, data string, _ []string) error {
+	}, storeFolder, func(_ context.Context, data string, _ []string) (string, error) {
 		freed, err := datafolder.Purge(data, all)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(a.Stdout, "%d bytes freed\n", freed)
-		return err
+		return fmt.Sprintf("%d bytes freed", freed), err
 	})
 	cmd.Flags().BoolVar(&all, "all", false, "also delete the jobs, the streams, their events and their voiceprints")
 	return cmd
