@@ -93,21 +93,10 @@ func (a *App) check(ctx context.Context, f *checkFlags) error {
 	}
 	defer server.close()
 
-	o := check.Options{Client: server.Client, Server: server.name, Key: f.apiKey,
-		Limit: f.limit.value, Speech: speech, Version: version}
-	if session.IsTerminal(a.Stderr) {
-		o.Begin = func(title string) { fmt.Fprintf(a.Stderr, "\rcheck: %s ...\x1b[K", title) }
-	}
-	report := check.Run(ctx, o)
-	a.clearLine()
+	report := check.Run(ctx, check.Options{Client: server.Client, Server: server.name, Key: f.apiKey,
+		Limit: f.limit.value, Speech: speech, Version: version, Begin: func(title string) { a.progress("check: %s ...", title) }})
 	table := func(w io.Writer) error { return report.Table(w, tableStyle(w)) }
-	if err := a.printReport(f.format, table, report.JSON); err != nil {
-		return err
-	}
-	if err := writeReport(f.report, report.Ticket); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(a.printReport(f.format, table, report.JSON), writeReport(f.report, report.Ticket), ctx.Err()); err != nil {
 		return err
 	}
 	what, s := "the check failed", report.First(check.Failed)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"hubbub/capture"
-	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol/conform"
 	"hubbub/protocol/hint"
@@ -101,30 +101,19 @@ func (a *App) conform(ctx context.Context, f *conformFlags) error {
 	if u, err := url.Parse(server.BaseURL()); err == nil && isLoopback(u) {
 		o.Many = true
 	}
-	if session.IsTerminal(a.Stderr) {
-		o.Begin = func(done, of int, name string) {
-			fmt.Fprintf(a.Stderr, "\rconform: %d of %d, %s ...\x1b[K", done+1, of, name)
-		}
-	}
+	o.Begin = func(done, of int, name string) { a.progress("conform: %d of %d, %s ...", done+1, of, name) }
 	o.Waiting = func(wait time.Duration) {
-		a.clearLine()
+		a.progress("")
 		a.notice("the service limits requests; waiting %s", wait)
 	}
 	started := time.Now()
 	results, err := conform.Run(ctx, o)
-	a.clearLine()
 	if err != nil {
 		return err
 	}
 	report := conform.NewReport(server.name, version, started, results)
 	table := func(w io.Writer) error { return report.Table(w, tableStyle(w)) }
-	if err := a.printReport(f.format, table, report.JSON); err != nil {
-		return err
-	}
-	if err := writeReport(f.report, table); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(a.printReport(f.format, table, report.JSON), writeReport(f.report, table), ctx.Err()); err != nil {
 		return err
 	}
 	if n := report.Summary[string(conform.Differs)]; n > 0 {

@@ -11,7 +11,6 @@ import (
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/load"
-	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol/hint"
 )
@@ -112,15 +111,10 @@ func (a *App) load(ctx context.Context, f *loadFlags) error {
 	}
 	defer server.close()
 
-	o := load.Options{Client: server.Client, Samples: samples, Streams: f.streams.value, Reject: f.tooMany}
-	if session.IsTerminal(a.Stderr) {
-		o.Progress = func(r load.Report) {
-			fmt.Fprintf(a.Stderr, "\r%d open, %d completed, %d failed, %d events, p99 lag %.0f ms, %d chunks dropped\x1b[K",
-				r.Open, r.Completed, r.Failed, r.Events, r.Lag.P99, r.DroppedChunks)
-		}
-	}
-	report := load.Run(ctx, o)
-	a.clearLine()
+	report := load.Run(ctx, load.Options{Client: server.Client, Samples: samples, Streams: f.streams.value, Reject: f.tooMany, Progress: func(r load.Report) {
+		a.progress("%d open, %d completed, %d failed, %d events, p99 lag %.0f ms, %d chunks dropped",
+			r.Open, r.Completed, r.Failed, r.Events, r.Lag.P99, r.DroppedChunks)
+	}})
 	if err := a.printReport(f.format, report.Text, report.JSON); err != nil {
 		return err
 	}

@@ -17,10 +17,10 @@ import (
 	"hubbub/tui/display"
 )
 
-// clearLine deletes what a terminal shows of the progress.
-func (a *App) clearLine() {
+// progress says on a terminal what a command is doing, in place of what it said before; "" erases that.
+func (a *App) progress(format string, args ...any) {
 	if session.IsTerminal(a.Stderr) {
-		fmt.Fprint(a.Stderr, "\r\x1b[K")
+		fmt.Fprintf(a.Stderr, "\r"+format+"\x1b[K", args...)
 	}
 }
 
@@ -83,8 +83,9 @@ func (a *App) mayReplace(paths []string, place string) error {
 	return refused
 }
 
-// printReport prints a report as text or JSON.
+// printReport prints a report as text or JSON, in place of the progress.
 func (a *App) printReport(output choice, text, json func(io.Writer) error) error {
+	a.progress("")
 	if output.value == "json" {
 		return json(a.Stdout)
 	}

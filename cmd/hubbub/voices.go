@@ -234,7 +234,7 @@ func (a *App) readVoice(ctx context.Context, m *voiceprint.Maker, source capture
 	if live {
 		a.notice("recording from %s; speak until %d s of speech are there, at most %d s", source.Info().Name, enoughSpeech, voiceprint.MaxSeconds)
 		show = a.speechProgress()
-		defer a.clearLine()
+		defer a.progress("")
 	}
 	chunk := make([]float32, protocol.ChunkSamples)
 	for !m.Full() && !(live && m.Seconds() >= enoughSpeech) {
@@ -260,7 +260,7 @@ func (a *App) speechProgress() func(seconds float64) {
 		missing := max(0, enoughSpeech-seconds)
 		switch {
 		case terminal:
-			fmt.Fprintf(a.Stderr, "\r%.1f s of speech, %.1f s missing\x1b[K", seconds, missing)
+			a.progress("%.1f s of speech, %.1f s missing", seconds, missing)
 		case seconds >= next:
 			a.notice("%.0f s of speech, %.0f s missing", seconds, missing)
 			next += step

@@ -25,7 +25,7 @@ type Options struct {
 	// Reject reports that no stream may go to an address: a server may send its
 	// streams to another machine.
 	Reject func(address string) bool
-	// Progress, unless nil, is called every second with a report so far.
+	// Progress is called every second with a report so far.
 	Progress func(Report)
 }
 
@@ -65,14 +65,11 @@ func Run(ctx context.Context, o Options) Report {
 	running, end := context.WithCancel(context.Background())
 	defer end()
 	var progress, streams sync.WaitGroup
-	if o.Progress != nil {
-		progress.Go(func() { protocol.Every(running, time.Second, func() { o.Progress(t.report()) }) })
-	}
+	progress.Go(func() { protocol.Every(running, time.Second, func() { o.Progress(t.report()) }) })
 	start := time.Now()
 	for i := range o.Streams {
 		streams.Go(func() {
-			s := stream{client: o.Client, samples: o.Samples, reject: o.Reject, tally: t}
-			t.ended(s.run(ctx, start.Add(startSpread*time.Duration(i)/time.Duration(o.Streams))))
+			t.ended((&stream{o, t}).run(ctx, start.Add(startSpread*time.Duration(i)/time.Duration(o.Streams))))
 		})
 	}
 	streams.Wait()

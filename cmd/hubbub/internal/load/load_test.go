@@ -24,16 +24,15 @@ func service(t *testing.T, do func(conn *websocket.Conn)) *client.Client {
 	return c
 }
 
-func sendLoad(t *testing.T, c *client.Client, seconds float64) (*tally, *stream, error) {
+func sendLoad(t *testing.T, c *client.Client, seconds float64) (*tally, error) {
 	t.Helper()
 	tally := &tally{now: Report{Streams: 1}}
-	s := &stream{client: c, tally: tally, reject: func(string) bool { return false },
-		samples: make([]float32, int(seconds*protocol.SampleRate))}
+	s := &stream{Options{Client: c, Reject: func(string) bool { return false }, Samples: make([]float32, int(seconds*protocol.SampleRate))}, tally}
 	ctx, cancel := context.WithTimeout(context.Background(), testkit.Timeout)
 	defer cancel()
 	err := s.run(ctx, time.Now())
 	tally.ended(err)
-	return tally, s, err
+	return tally, err
 }
 
 // An event's lag is counted from the chunk that holds the audio just before
@@ -60,7 +59,7 @@ func TestLag(t *testing.T) {
 		_, _, _ = conn.ReadMessage()
 	})
 	began := time.Now()
-	tally, _, err := sendLoad(t, c, 0.75)
+	tally, err := sendLoad(t, c, 0.75)
 	testkit.NoError(t, err)
 	if took := time.Since(began); took < 800*time.Millisecond {
 		t.Errorf("8 chunks in %v: not real time", took)
@@ -81,7 +80,7 @@ func TestFailureIsCounted(t *testing.T) {
 		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1011, "broken"), time.Now().Add(testkit.Timeout))
 		_, _, _ = conn.ReadMessage()
 	})
-	tally, _, err := sendLoad(t, c, 5)
+	tally, err := sendLoad(t, c, 5)
 	if err == nil || tally.report().Failed != 1 || !strings.Contains(tally.report().Cause.Error(), "1011") {
 		t.Errorf("%v, %+v", err, tally.report())
 	}
@@ -101,7 +100,7 @@ func TestPercentiles(t *testing.T) {
 // A server does not redirect the streams to a machine that is rejected.
 func TestRejectedAddress(t *testing.T) {
 	c := service(t, func(*websocket.Conn) { t.Error("a stream was opened") })
-	s := &stream{client: c, tally: &tally{now: Report{Streams: 9}}, reject: func(string) bool { return true }}
+	s := &stream{Options{Client: c, Reject: func(string) bool { return true }}, &tally{now: Report{Streams: 9}}}
 	if err := s.run(context.Background(), time.Now()); err == nil || !strings.Contains(err.Error(), "another machine") {
 		t.Errorf("%v", err)
 	}
@@ -125,8 +124,7 @@ func TestDrops(t *testing.T) {
 		_, _, _ = conn.ReadMessage()
 	})
 	tally := &tally{now: Report{Streams: 1}}
-	s := &stream{client: c, tally: tally, reject: func(string) bool { return false },
-		samples: make([]float32, 80*protocol.ChunkSamples)}
+	s := &stream{Options{Client: c, Samples: make([]float32, 80*protocol.ChunkSamples)}, tally}
 	live, err := c.CreateStream(context.Background(), nil)
 	testkit.NoError(t, err)
 	wire, err := c.OpenStream(context.Background(), live.URL)

@@ -20,10 +20,8 @@ const drainTimeout = 30 * time.Second
 
 // stream is one stream of a load.
 type stream struct {
-	client  *client.Client
-	samples []float32
-	reject  func(address string) bool
-	tally   *tally
+	Options
+	tally *tally
 }
 
 // run sends all audio from start on and returns how the stream ended: nil when
@@ -32,14 +30,14 @@ func (s *stream) run(ctx context.Context, start time.Time) error {
 	if err := protocol.Sleep(ctx, time.Until(start)); err != nil {
 		return err
 	}
-	live, err := s.client.CreateStream(ctx, nil)
+	live, err := s.Client.CreateStream(ctx, nil)
 	if err != nil {
 		return err
 	}
-	if s.reject(live.URL) {
+	if s.Reject(live.URL) {
 		return hint.Add(errors.New("the server sends its streams to another machine"), "If that machine's operator agrees, add --yes-remote.")
 	}
-	conn, err := s.client.OpenStream(ctx, live.URL)
+	conn, err := s.Client.OpenStream(ctx, live.URL)
 	if err != nil {
 		return err
 	}
@@ -66,7 +64,7 @@ func (s *stream) run(ctx context.Context, start time.Time) error {
 // last sample would have been spoken. Chunks that are too late are dropped and
 // counted. The end of ctx ends the audio; the end of the stream is still sent.
 func (s *stream) send(ctx context.Context, start time.Time, conn *client.Stream) error {
-	total := int64((len(s.samples) + protocol.ChunkSamples - 1) / protocol.ChunkSamples)
+	total := int64((len(s.Samples) + protocol.ChunkSamples - 1) / protocol.ChunkSamples)
 	padded := make([]float32, protocol.ChunkSamples)
 	for seq := int64(0); seq < total; seq++ {
 		if oldest := int64(time.Since(start)/protocol.ChunkDuration) - maxBehind; seq < oldest {
@@ -77,7 +75,7 @@ func (s *stream) send(ctx context.Context, start time.Time, conn *client.Stream)
 		if protocol.Sleep(ctx, time.Until(start.Add(time.Duration(seq+1)*protocol.ChunkDuration))) != nil {
 			break
 		}
-		chunk := s.samples[seq*protocol.ChunkSamples:]
+		chunk := s.Samples[seq*protocol.ChunkSamples:]
 		if len(chunk) >= protocol.ChunkSamples {
 			chunk = chunk[:protocol.ChunkSamples]
 		} else {
