@@ -7,6 +7,7 @@ import (
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/cmd/hubbub/internal/settings"
 	"hubbub/cmd/hubbub/internal/usage"
+	"hubbub/tui/canvas"
 )
 
 // displayFlags say how a session is displayed.
@@ -27,9 +28,9 @@ func (f *displayFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.output.add(cmd, "output", "o", "output `FORMAT`: "+session.OneOf(f.output.allowed)+" (default: tui on a terminal, else lines)")
 	flags.BoolVar(&f.options.Accessible, "accessible", false, "append lines instead of redrawing the screen, for screen readers")
-	flags.BoolVar(&f.options.ASCII, "ascii", false, "use only ASCII characters")
+	flags.BoolVar(&f.options.Screen.ASCII, "ascii", false, "use only ASCII characters")
 	f.theme.add(cmd, "theme", "", "`COLOURS`: dark, light, contrast for high contrast, colour-blind, or auto to ask the terminal")
-	flags.BoolVar(&f.options.Mouse, "mouse", true, "react to clicks and the scroll wheel; --mouse=false leaves the mouse to the terminal")
+	flags.BoolVar(&f.options.Screen.Mouse, "mouse", true, "react to clicks and the scroll wheel; --mouse=false leaves the mouse to the terminal")
 	flags.StringVar(&f.page, "page", "", "serve the session as a page for an audience at `ADDRESS`: PORT on this machine, or HOST:PORT")
 }
 
@@ -52,7 +53,8 @@ func (f *displayFlags) complete(cmd *cobra.Command) (err error) {
 }
 
 func (a *App) newDisplay(f displayFlags) (session.Display, error) {
-	f.options.Output, f.options.Allowed, f.options.Theme, f.options.Keys = f.output.value, f.output.allowed, f.theme.value, f.settings.Keys
+	f.options.Output, f.options.Allowed = f.output.value, f.output.allowed
+	f.options.Screen.Background, f.options.Screen.Keys = canvas.Background(f.theme.value), f.settings.Keys
 	d, err := session.NewDisplay(
 		session.Streams{Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Interrupted: func() { a.interrupted.Store(true) }}, f.options)
 	if err != nil {

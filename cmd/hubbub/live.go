@@ -176,7 +176,7 @@ func (a *App) liveDisplay(f *liveFlags) (session.Display, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.options.Voices = store.Dir
+		f.options.Screen.Voices = store.Dir
 	}
 	return a.newDisplay(f.displayFlags)
 }

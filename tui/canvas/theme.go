@@ -127,19 +127,20 @@ var basicPalette = [roles]lipgloss.AdaptiveColor{
 	speaker0 + 7: {Dark: "3", Light: "0"},
 }
 
-// Background is the kind of background that colours are chosen for.
-type Background int
+// Background is the kind of background that colours are chosen for, as the setting has it. For the
+// zero value the terminal is asked, as for DetectBackground.
+type Background string
 
 // The backgrounds. DetectBackground asks the terminal, and assumes a dark one
 // when there is no answer.
 const (
-	DetectBackground Background = iota
-	DarkBackground
-	LightBackground
+	DetectBackground Background = "auto"
+	DarkBackground   Background = "dark"
+	LightBackground  Background = "light"
 	// HighContrast is DetectBackground with the palette of high contrast,
 	// ColourBlind with that for colour blindness.
-	HighContrast
-	ColourBlind
+	HighContrast Background = "contrast"
+	ColourBlind  Background = "colour-blind"
 )
 
 // Theme turns styles into escape sequences.

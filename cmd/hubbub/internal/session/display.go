@@ -14,7 +14,6 @@ import (
 	"hubbub/protocol/hint"
 	"hubbub/protocol/trace"
 	"hubbub/tui"
-	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 	"hubbub/tui/plain"
 )
@@ -83,13 +82,9 @@ type DisplayOptions struct {
 	Output     string
 	Allowed    []string
 	Accessible bool
-	ASCII      bool
-	Mouse      bool
-	Theme      string // dark, light, contrast, colour-blind, or auto
-	Voices     string // folder of the voiceprints that are used; "" = none
-	Keys       tui.Keymap
 	// Progress shows the progress on standard error while only text is printed.
 	Progress bool
+	Screen   tui.Options // those that do not depend on the session
 }
 
 // NewDisplay returns the display of the options. The full screen needs a
@@ -114,10 +109,8 @@ func NewDisplay(s Streams, o DisplayOptions) (Display, error) {
 		return nil, hint.Add(errors.New("--output tui needs a terminal, and standard output is not one"),
 			"Leave out --output, or choose "+OneOf(o.Allowed[1:])+".")
 	}
-	return &fullScreen{streams: s, mailbox: make(chan tui.Msg, 64), options: tui.Options{
-		ASCII: o.ASCII, Output: s.Stdout, Mouse: o.Mouse, Voices: o.Voices, Keys: o.Keys,
-		Background: map[string]canvas.Background{"dark": canvas.DarkBackground, "light": canvas.LightBackground, "contrast": canvas.HighContrast, "colour-blind": canvas.ColourBlind}[o.Theme],
-	}}, nil
+	o.Screen.Output = s.Stdout
+	return &fullScreen{streams: s, mailbox: make(chan tui.Msg, 64), options: o.Screen}, nil
 }
 
 // OneOf joins alternatives as a sentence has them: a, b or c.
