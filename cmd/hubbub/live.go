@@ -314,19 +314,16 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	annotations := protocol.NewAnnotationsStore(f.settings.Names)
 	info := recording.NewInfo("hubbub "+version, source.Info(), server.name, server.latency, capture.Pace(f.pace.value))
 	recorder := recording.NewRecorder(source.Info(), info, annotations)
-	if f.record != "" {
-		if err := recorder.Start(f.record, 0, nil); err != nil {
-			return err
-		}
+	if err := recorder.Start(f.record); err != nil {
+		return err
 	}
 	learner, correct := newLearner(display, annotations)
 	defer func() { err = cmp.Or(err, correct()) }()
-	var live *session.Live
-	defer func() { err = cmp.Or(err, recorder.Close(live.Gaps())) }()
+	defer func() { err = cmp.Or(err, recorder.Close()) }()
 	chunks := capture.NewChunkReader(input, source, capture.Pace(f.pace.value))
 	transcriber := session.NewTranscriber(recogniser)
 	defer transcriber.Close()
-	live = session.NewLive(session.LiveParts{
+	live := session.NewLive(session.LiveParts{
 		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Recorder: recorder, Record: f.record, Annotations: annotations, Voices: learner, Transcriber: transcriber,
 		Server: cmp.Or(protocol.ShownAddress(f.server), "built-in server"), Latency: server.latency, Shared: server.shared,
 	})

@@ -94,14 +94,12 @@ func (a *App) watch(ctx context.Context, id string, f *watchFlags) (err error) {
 	info := recording.NewInfo("hubbub "+version, session.WatchedSource(id), server.name, 0, capture.Realtime)
 	info.Watched = id
 	recorder := recording.NewRecorder(session.WatchedSource(id), info, annotations)
-	if f.record != "" {
-		if err := recorder.Start(f.record, 0, nil); err != nil {
-			return err
-		}
+	if err := recorder.Start(f.record); err != nil {
+		return err
 	}
 	watched := session.NewWatched(session.WatchedParts{
 		ID: id, Stream: stream, Recorder: recorder, Record: f.record, Annotations: annotations, Server: server.name,
 	})
-	defer func() { err = cmp.Or(err, recorder.Close(watched.Gaps())) }()
+	defer func() { err = cmp.Or(err, recorder.Close()) }()
 	return session.Run(ctx, watched, display)
 }

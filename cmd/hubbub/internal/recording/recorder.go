@@ -26,6 +26,11 @@ const lateMargin = 500 * time.Millisecond
 // else from any. Status and Dropped do not wait for the disk, nor does Audio of a
 // microphone.
 type Recorder struct {
+	// Gaps are those of the session so far, and Position that of a session without audio, in seconds.
+	// Whoever runs the session sets them before.
+	Gaps     func() []protocol.Span
+	Position func() float64
+
 	source      capture.Info
 	info        Info
 	annotations *protocol.AnnotationsStore
@@ -75,14 +80,19 @@ type Summary struct {
 
 // NewRecorder records nothing until Start. info describes the session.
 func NewRecorder(source capture.Info, info Info, annotations *protocol.AnnotationsStore) *Recorder {
-	return &Recorder{source: source, info: info, annotations: annotations, changed: make(chan struct{}, 1),
-		closing: make(chan struct{}), open: map[string]protocol.Event{}}
+	return &Recorder{
+		Gaps: func() []protocol.Span { return nil }, Position: func() float64 { return 0 },
+		source: source, info: info, annotations: annotations, changed: make(chan struct{}, 1),
+		closing: make(chan struct{}), open: map[string]protocol.Event{},
+	}
 }
 
-// Start begins a recording in dir, which must not contain one. One that has failed
-// is closed first. position is that of a session without audio, in seconds; others
-// begin with the next chunk. gaps are those of the session.
-func (r *Recorder) Start(dir string, position float64, gaps func() []protocol.Span) error {
+// Start begins a recording in dir, which must not contain one; "" = none. One that has
+// failed is closed first.
+func (r *Recorder) Start(dir string) error {
+	if dir == "" {
+		return nil
+	}
 	r.op.Lock()
 	defer r.op.Unlock()
 	select {
@@ -94,7 +104,7 @@ func (r *Recorder) Start(dir string, position float64, gaps func() []protocol.Sp
 		if s.Failure == nil {
 			return errors.New("a recording runs already")
 		}
-		_, err := r.close(gaps())
+		_, err := r.close()
 		r.keep(err)
 	}
 	info := r.info
@@ -105,9 +115,7 @@ func (r *Recorder) Start(dir string, position float64, gaps func() []protocol.Sp
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.audible() {
-		position = r.audio.use(w)
-	}
+	position := r.cut(w)
 	w.begin(r.annotations, position)
 	r.excerpt, r.summary = excerpt{position, math.Inf(1)}, Summary{Dir: dir, labels: map[string]bool{}}
 	for _, e := range slices.SortedFunc(maps.Values(r.open), func(a, b protocol.Event) int { return cmp.Compare(a.Timestamp, b.Timestamp) }) {
@@ -119,13 +127,19 @@ func (r *Recorder) Start(dir string, position float64, gaps func() []protocol.Sp
 	return nil
 }
 
-// audible reports whether the session has audio.
-func (r *Recorder) audible() bool { return r.info.Watched == "" }
+// cut passes the audio from now on to a writer, nil = to none, and returns the position
+// in seconds.
+func (r *Recorder) cut(w *Writer) float64 {
+	if r.info.Watched != "" { // there is no audio
+		return r.Position()
+	}
+	return r.audio.use(w)
+}
 
 // Stop ends the recording here and returns what it contains. It waits for the
 // events of its last audio, at most for the latency of the service. The error is
-// that of the recording. position and gaps are as for Start.
-func (r *Recorder) Stop(position float64, gaps func() []protocol.Span) (Summary, error) {
+// that of the recording.
+func (r *Recorder) Stop() (Summary, error) {
 	r.op.Lock()
 	defer r.op.Unlock()
 	w := r.writer.Load()
@@ -133,10 +147,7 @@ func (r *Recorder) Stop(position float64, gaps func() []protocol.Span) (Summary,
 		return Summary{}, errors.New("no recording runs")
 	}
 	r.mu.Lock()
-	if r.audible() {
-		position = r.audio.use(nil)
-	}
-	r.excerpt.until = position
+	r.excerpt.until = r.cut(nil)
 	r.mu.Unlock()
 	if w.failure.Load() == nil {
 		select {
@@ -144,24 +155,25 @@ func (r *Recorder) Stop(position float64, gaps func() []protocol.Span) (Summary,
 		case <-r.closing:
 		}
 	}
-	return r.close(gaps())
+	return r.close()
 }
 
 // Close ends the recording, if one runs. The session must have ended: no call may
 // follow. The error is that of the first recording that failed.
-func (r *Recorder) Close(gaps []protocol.Span) error {
+func (r *Recorder) Close() error {
 	close(r.closing)
 	r.op.Lock()
 	defer r.op.Unlock()
 	if r.writer.Load() != nil {
-		_, err := r.close(gaps)
+		_, err := r.close()
 		r.keep(err)
 	}
 	return r.failed
 }
 
-// SetGaps stores the gaps of the session so far, so that a recording that is cut off has them.
-func (r *Recorder) SetGaps(gaps []protocol.Span) {
+// SaveGaps stores the gaps of the session so far, so that a recording that is cut off has them.
+func (r *Recorder) SaveGaps() {
+	gaps := r.Gaps()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w := r.writer.Load(); w != nil {
@@ -170,7 +182,7 @@ func (r *Recorder) SetGaps(gaps []protocol.Span) {
 }
 
 // close closes the writer. A turn that is open ends with the recording.
-func (r *Recorder) close(gaps []protocol.Span) (Summary, error) {
+func (r *Recorder) close() (Summary, error) {
 	r.audio.use(nil)
 	r.mu.Lock()
 	w := r.writer.Swap(nil)
@@ -183,7 +195,7 @@ func (r *Recorder) close(gaps []protocol.Span) (Summary, error) {
 	}
 	summary, excerpt := r.summary, r.excerpt
 	r.mu.Unlock()
-	err := w.Close(excerpt.spans(gaps))
+	err := w.Close(excerpt.spans(r.Gaps()))
 	r.dropped.Add(w.dropped.Load())
 	summary.Length, summary.Bytes, summary.Speakers = w.Status().Length, w.Status().Bytes, len(summary.labels)
 	return summary, err

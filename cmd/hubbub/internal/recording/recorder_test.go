@@ -23,8 +23,6 @@ func newTestRecorder(annotations *protocol.AnnotationsStore) *Recorder {
 	return NewRecorder(source, NewInfo("test", source, "server", time.Millisecond, capture.Realtime), annotations)
 }
 
-func noGaps() []protocol.Span { return nil }
-
 func startOf(at float64, label string) protocol.Event {
 	return protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, at, label)
 }
@@ -55,17 +53,19 @@ func TestRecorderPart(t *testing.T) {
 		t.Error("it records before the start")
 	}
 	dir := filepath.Join(t.TempDir(), "rec")
-	testkit.NoError(t, r.Start(dir, 0, noGaps))
+	testkit.NoError(t, r.Start(dir))
 	if got, whole := r.Dir(); got != dir || whole {
 		t.Errorf("%s, whole %v", got, whole)
 	}
-	if err := r.Start(dir, 0, noGaps); err == nil {
+	if err := r.Start(dir); err == nil {
 		t.Error("two recordings run")
 	}
 	for seq := int64(100); seq < 150; seq++ {
 		r.Audio(chunk(seq))
 	}
-	r.SetGaps([]protocol.Span{{Start: 9, End: 10.5}, {Start: 13, End: 14}})
+	gaps := []protocol.Span{{Start: 9, End: 10.5}, {Start: 13, End: 14}}
+	r.Gaps = func() []protocol.Span { return gaps }
+	r.SaveGaps()
 	var info Info // as it is when the program is killed now
 	if raw, err := os.ReadFile(filepath.Join(dir, SessionFile)); err != nil || json.Unmarshal(raw, &info) != nil || !slices.Equal(info.Gaps, []protocol.Span{{Start: 0, End: 0.5}, {Start: 3, End: 4}}) {
 		t.Errorf("gaps so far: %v, %v", info.Gaps, err)
@@ -76,16 +76,15 @@ func TestRecorderPart(t *testing.T) {
 	r.Transcript(protocol.Turn{Speaker: "A", Start: 8, End: 12.25, Text: "hello"})
 	change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(12, "in it") })
 	change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.MoveTurn("A", 8, 12.25, "C") })
-	done, err := r.Stop(0, func() []protocol.Span {
-		return []protocol.Span{{Start: 9, End: 10.5}, {Start: 13, End: 14}, {Start: 16, End: 17}}
-	})
+	gaps = append(gaps, protocol.Span{Start: 16, End: 17})
+	done, err := r.Stop()
 	testkit.NoError(t, err)
 	if done.Dir != dir || done.Length != 5 || done.Turns != 2 || done.Speakers != 2 || r.Status() != nil {
 		t.Errorf("%+v", done)
 	}
 	r.Audio(chunk(150))
 	r.Event(16, endOf(15.5, "C"))
-	testkit.NoError(t, r.Close(nil))
+	testkit.NoError(t, r.Close())
 
 	got, err := Read(t.Context(), dir)
 	if err != nil || len(got.Warnings) != 0 {
@@ -125,13 +124,13 @@ func TestRecorderPart(t *testing.T) {
 func TestRecorderWaitsForLastEvents(t *testing.T) {
 	r := newTestRecorder(protocol.NewAnnotationsStore(protocol.Annotations{}))
 	dir := filepath.Join(t.TempDir(), "rec")
-	testkit.NoError(t, r.Start(dir, 0, noGaps))
+	testkit.NoError(t, r.Start(dir))
 	for seq := range int64(20) {
 		r.Audio(chunk(seq))
 	}
 	stopped := make(chan error, 1)
 	r.info.Latency = 60
-	go func() { _, err := r.Stop(0, noGaps); stopped <- err }()
+	go func() { _, err := r.Stop(); stopped <- err }()
 	testkit.Eventually(t, "the end of the part", func() bool { // until Stop waits
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -146,7 +145,7 @@ func TestRecorderWaitsForLastEvents(t *testing.T) {
 	r.Event(3, endOf(2.5, "B"))
 	r.Turn(protocol.Turn{Speaker: "B", Start: 1.75, End: 2.5})
 	r.Event(3, endOf(2.75, "C"))
-	if err := r.Close(nil); err != nil { // ends the waiting
+	if err := r.Close(); err != nil { // ends the waiting
 		t.Fatal(err)
 	}
 	testkit.NoError(t, <-stopped)
@@ -166,19 +165,19 @@ func TestRecorderWaitsForLastEvents(t *testing.T) {
 func TestRecorderAfterFailure(t *testing.T) {
 	r := newTestRecorder(protocol.NewAnnotationsStore(protocol.Annotations{}))
 	first, second := filepath.Join(t.TempDir(), "rec"), filepath.Join(t.TempDir(), "rec")
-	testkit.NoError(t, r.Start(first, 0, noGaps))
+	testkit.NoError(t, r.Start(first))
 	r.writer.Load().fail(syscall.ENOSPC)
 	<-r.Changed()
-	testkit.NoError(t, r.Start(second, 0, noGaps))
+	testkit.NoError(t, r.Start(second))
 	r.Audio(chunk(0))
-	err := r.Close(nil)
+	err := r.Close()
 	if err == nil || !exists(filepath.Join(second, AudioFile)) {
 		t.Errorf("%v", err)
 	}
 	if got, err := Read(t.Context(), second); err != nil || got.Length != 0.1 {
 		t.Errorf("%v, %v", got.Length, err)
 	}
-	if err := r.Start(first, 0, noGaps); err == nil {
+	if err := r.Start(first); err == nil {
 		t.Error("a session that is over can be recorded")
 	}
 }
@@ -213,9 +212,9 @@ func TestRecorderConcurrent(t *testing.T) {
 	const recordings = 2
 	for i := range recordings {
 		dir := filepath.Join(dirs, string(rune('a'+i)))
-		testkit.NoError(t, r.Start(dir, 0, noGaps))
+		testkit.NoError(t, r.Start(dir))
 		testkit.Eventually(t, "audio", func() bool { return r.Status().Length > 0 })
-		if _, err := r.Stop(0, noGaps); err != nil {
+		if _, err := r.Stop(); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := Read(t.Context(), dir); err != nil || len(got.Warnings) != 0 {
@@ -224,5 +223,5 @@ func TestRecorderConcurrent(t *testing.T) {
 	}
 	close(stop)
 	feeders.Wait()
-	testkit.NoError(t, r.Close(nil))
+	testkit.NoError(t, r.Close())
 }

@@ -89,12 +89,9 @@ func replacedDevice(was, is string) (replaced, by string) {
 	return was, is
 }
 
-// Gaps are the stretches that no stream has decided, and those in which the device
+// gaps are the stretches that no stream has decided, and those in which the device
 // delivered nothing, in order and without overlap.
-func (l *Live) Gaps() []protocol.Span {
-	if l == nil {
-		return nil
-	}
+func (l *Live) gaps() []protocol.Span {
 	var merged []protocol.Span
 	all := slices.Clone(l.Stream.State().Gaps)
 	for _, g := range l.Chunks.Stats().Gaps {

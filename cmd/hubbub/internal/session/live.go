@@ -66,7 +66,8 @@ type Live struct {
 func NewLive(p LiveParts) *Live {
 	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), mics: newMicrophones(p.Chunks)}
 	l.conn = display.Open
-	l.record = recordSwitch{rec: p.Recorder, wanted: p.Record, over: l.over, gaps: l.Gaps}
+	p.Recorder.Gaps = l.gaps
+	l.record = recordSwitch{rec: p.Recorder, wanted: p.Record, over: l.over}
 	l.words, l.skipWords = context.WithCancel(context.Background())
 	if p.Voices != nil {
 		l.voices = newVoiceMemory(p.Voices, p.Annotations, l.state)
@@ -171,7 +172,7 @@ func (l *Live) receive(d Display) error {
 			crash.TestHook("receive")
 			if u.Change != nil {
 				out.keep(d.notice(describeChange(u.Change, d), u.Change.Lost != nil))
-				l.Recorder.SetGaps(l.Gaps())
+				l.Recorder.SaveGaps()
 				continue
 			}
 			out.event(l.Chunks.Stats().Position.Seconds(), u.Event)
@@ -194,7 +195,7 @@ func (l *Live) receive(d Display) error {
 			now := l.Chunks.Stats()
 			out.keep(reportInput(input, now, d))
 			input = now
-			l.Recorder.SetGaps(l.Gaps())
+			l.Recorder.SaveGaps()
 		}
 	}
 	out.wordsFailed()

@@ -49,7 +49,7 @@ func (l *Live) state() display.State {
 		Ahead:        stream.Ahead,
 		Started:      l.started,
 		Recording:    recordingState(l.Recorder),
-		Gaps:         l.Gaps(),
+		Gaps:         l.gaps(),
 		InputProblem: inputProblem(source),
 		InputLost:    source.Outage != nil,
 	}

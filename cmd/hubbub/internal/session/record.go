@@ -6,17 +6,14 @@ import (
 	"time"
 
 	"hubbub/cmd/hubbub/internal/recording"
-	"hubbub/protocol"
 	"hubbub/tui/display"
 )
 
 // recordSwitch starts and stops recordings while the session runs.
 type recordSwitch struct {
-	rec      *recording.Recorder
-	wanted   string                 // folder of --record; "" = none was named
-	over     func() bool            // whether the session is
-	position func() float64         // of a session without audio, in seconds; nil = there is audio
-	gaps     func() []protocol.Span // of the session
+	rec    *recording.Recorder
+	wanted string      // folder of --record; "" = none was named
+	over   func() bool // whether the session is
 
 	mu   sync.Mutex // held during a change
 	dirs []string   // of the recordings that were started here
@@ -30,12 +27,8 @@ func (r *recordSwitch) toggle() (string, error) {
 	if r.over() {
 		return "", errors.New("the session is over: nothing is left to record")
 	}
-	position := 0.0
-	if r.position != nil {
-		position = r.position()
-	}
 	if s := r.rec.Status(); s != nil && s.Failure == nil {
-		done, err := r.rec.Stop(position, r.gaps)
+		done, err := r.rec.Stop()
 		if err != nil {
 			return "", err
 		}
@@ -45,7 +38,7 @@ func (r *recordSwitch) toggle() (string, error) {
 	if base == "" {
 		base = "hubbub-" + time.Now().Format("20060102-150405")
 	}
-	dir, err := recording.Numbered(base, "", func(dir string) error { return r.rec.Start(dir, position, r.gaps) })
+	dir, err := recording.Numbered(base, "", r.rec.Start)
 	if err != nil {
 		return "", err
 	}

@@ -93,9 +93,7 @@ func liveWith(t *testing.T, s protocoltest.Service, dir string, o client.Resilie
 	t.Cleanup(func() { _ = stream.Close() })
 	annotations := protocol.NewAnnotationsStore(protocol.Annotations{})
 	recorder := recording.NewRecorder(source.Info(), recording.NewInfo("test", source.Info(), "server", time.Second, capture.Fast), annotations)
-	if dir != "" {
-		testkit.NoError(t, recorder.Start(dir, 0, nil))
-	}
+	testkit.NoError(t, recorder.Start(dir))
 	input, end := context.WithCancel(context.Background())
 	t.Cleanup(end)
 	chunks := capture.NewChunkReader(input, source, capture.Fast)
@@ -249,7 +247,7 @@ func TestWhatAnInterruptEnds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			stream := &closedStream{}
-			l := NewLive(LiveParts{Stream: stream})
+			l := NewLive(LiveParts{Stream: stream, Recorder: &recording.Recorder{}})
 			if before {
 				cancel()
 			}
@@ -288,7 +286,7 @@ func TestFirstFailureEndsTheSession(t *testing.T) {
 	if err := Run(t.Context(), s, d); err != os.ErrClosed {
 		t.Error(err)
 	}
-	testkit.NoError(t, writer.Close(nil))
+	testkit.NoError(t, writer.Close())
 	rec, err := recording.Read(t.Context(), dir)
 	if err != nil || !slices.Equal(rec.Turns(), oneTurn) || len(rec.Warnings) != 0 || rec.Info.Ended == nil {
 		t.Errorf("%v, %+v", err, rec)
@@ -450,7 +448,7 @@ func TestText(t *testing.T) {
 func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "recording")
 	s, recorder := live(t, protocoltest.Service{Stream: protocoltest.OneTurn}, dir)
-	defer func() { _ = recorder.Close(nil) }()
+	defer func() { _ = recorder.Close() }()
 	testkit.NoError(t, Run(t.Context(), s, newStub(false)))
 	if text, err := s.record.toggle(); err == nil || !strings.Contains(err.Error(), "the session is over") {
 		t.Errorf("%q, %v", text, err)

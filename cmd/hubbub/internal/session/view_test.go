@@ -75,7 +75,7 @@ func TestExport(t *testing.T) {
 		}
 		_ = os.RemoveAll(folder)
 	}
-	testkit.NoError(t, writer.Close(nil))
+	testkit.NoError(t, writer.Close())
 }
 
 // An open turn counts as far as the screen shows it, also when no event has come since

@@ -55,7 +55,8 @@ func NewWatched(p WatchedParts) *Watched {
 	w := &Watched{WatchedParts: p, source: WatchedSource(p.ID), timeline: protocol.NewTimeline(),
 		started: time.Now(), clock: streamClock{now: time.Now}}
 	w.conn = display.Open
-	w.record = recordSwitch{rec: p.Recorder, wanted: p.Record, over: w.over, position: w.position, gaps: w.Gaps}
+	p.Recorder.Gaps, p.Recorder.Position = w.gaps, w.position
+	w.record = recordSwitch{rec: p.Recorder, wanted: p.Record, over: w.over}
 	return w
 }
 
@@ -112,7 +113,7 @@ func (w *Watched) receive(d Display) error {
 				text = awaitSender + ": " + display.TerminalSafe(lost.Error())
 			}
 			out.keep(d.notice(text, lost != nil))
-			w.Recorder.SetGaps(w.Gaps())
+			w.Recorder.SaveGaps()
 			continue
 		}
 		e := u.Event
@@ -138,8 +139,8 @@ func (w *Watched) noteGap(gap protocol.Span) {
 	}
 }
 
-// Gaps are the stretches that no stream has decided, in order.
-func (w *Watched) Gaps() []protocol.Span {
+// gaps are the stretches that no stream has decided, in order.
+func (w *Watched) gaps() []protocol.Span {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clip(w.undecided)
@@ -180,7 +181,7 @@ func (w *Watched) annotations() *protocol.AnnotationsStore { return w.Annotation
 func (w *Watched) controls() display.Controls              { return display.Controls{Record: w.record.toggle} }
 
 func (w *Watched) state() display.State {
-	conn, gaps := w.Stream.Status(), w.Gaps()
+	conn, gaps := w.Stream.Status(), w.gaps()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.conn.Over() {
