@@ -165,8 +165,7 @@ func (l *Live) receive(d Display) error {
 			if !more {
 				updates = nil
 				l.end()
-				out.endOpen(l.Stream.State().Sent)
-				out.serviceOver()
+				out.streamOver(l.Stream.State().Sent)
 				continue
 			}
 			crash.TestHook("receive")

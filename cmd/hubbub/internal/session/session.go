@@ -8,10 +8,8 @@ import (
 	"cmp"
 	"context"
 	"sync"
-	"time"
 
 	"hubbub/capture"
-	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
 	"hubbub/protocol/recovered"
 	"hubbub/protocol/trace"
@@ -113,57 +111,4 @@ func Run(ctx context.Context, s Session, d Display) error {
 		displayed = <-quit
 	}
 	return cmp.Or(err, displayed, d.finish())
-}
-
-// output is where the events of a stream go: the timeline, the recording and the
-// display. The first failure of the display ends the source; what is under way is still
-// delivered as far as possible.
-type output struct {
-	timeline    *protocol.Timeline
-	rec         *recording.Recorder
-	display     Display
-	transcriber *Transcriber
-	// fromService says that the service sends the words of each turn.
-	fromService bool
-	end         func() // of the source
-	held        []heldTurn
-	failed      error
-}
-
-// event delivers an event that arrived when position seconds had been read.
-func (o *output) event(position float64, e protocol.Event) {
-	o.rec.Event(position, e)
-	o.keep(o.display.event(e))
-	o.turns(o.timeline.Apply(e))
-	if e.Type == protocol.TypeText && e.Err == "" {
-		o.transcribed(e.Transcript)
-	}
-}
-
-// endOpen ends the turns that a lost stream left open: they lasted at least
-// until position.
-func (o *output) endOpen(position float64) { o.turns(o.timeline.EndOpen(position)) }
-
-func (o *output) turns(finished []protocol.Turn) {
-	for _, t := range finished {
-		o.rec.Turn(t)
-		o.held = append(o.held, heldTurn{Turn: t, until: time.Now().Add(wordsWait), ready: !o.transcriber.turn(t) && !o.fromService})
-	}
-	o.release()
-}
-
-// recordingStopped reports a recording that has failed; the session continues. Displays
-// that are looked at show it themselves, from the state.
-func (o *output) recordingStopped() {
-	if s := o.rec.Status(); s != nil && s.Failure != nil && !o.display.Attended() {
-		o.keep(o.display.notice(s.Failure.String(), true))
-	}
-}
-
-// keep remembers the first failure of the display.
-func (o *output) keep(err error) {
-	if err != nil && o.failed == nil {
-		o.failed = err
-		o.end()
-	}
 }

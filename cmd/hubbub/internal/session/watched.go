@@ -125,8 +125,7 @@ func (w *Watched) receive(d Display) error {
 		}
 		out.event(max(w.newest(), e.Timestamp), e)
 	}
-	out.endOpen(w.position())
-	out.serviceOver()
+	out.streamOver(w.position())
 	return out.failed
 }
 

@@ -5,17 +5,12 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"hubbub/capture"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/words"
 )
-
-// wordsWait is how long a finished turn waits for its words before it is displayed
-// without them.
-const wordsWait = 10 * time.Second
 
 // Transcriber passes the audio and the turns of a session to a speech recogniser. The
 // zero value has none.
@@ -88,83 +83,3 @@ func (t *Transcriber) notices() (out []string) {
 func describeFailure(err error) string {
 	return fmt.Sprintf("%v. %s Until it works again, turns have no words.", err, cmp.Or(hint.Of(err), "Check --words."))
 }
-
-// heldTurn is a finished turn that is not displayed yet.
-type heldTurn struct {
-	protocol.Turn
-	until time.Time
-	ready bool // has its words, or gets none
-}
-
-// transcript gives a transcript to its turn, on the timeline, in the recording and, if it still waits for them,
-// on the display.
-func (o *output) transcript(t protocol.Turn) {
-	if t.Text != "" {
-		o.timeline.SetText(t)
-	}
-	o.transcribed(t)
-}
-
-// transcribed is transcript for one that the timeline has already.
-func (o *output) transcribed(t protocol.Turn) {
-	if t.Text != "" {
-		o.rec.Transcript(t)
-	}
-	for i := range o.held {
-		if h := &o.held[i]; !h.ready && h.Speaker == t.Speaker && h.Start == t.Start && h.End == t.End {
-			h.Text, h.ready = t.Text, true
-			break
-		}
-	}
-	o.release()
-}
-
-// serviceOver says that the service sends no more words.
-func (o *output) serviceOver() {
-	if o.fromService {
-		o.skipWords()
-	}
-}
-
-// skipWords displays the turns that are held, and holds no more.
-func (o *output) skipWords() {
-	o.fromService, o.transcriber = false, &Transcriber{}
-	for i := range o.held {
-		o.held[i].ready = true
-	}
-	o.release()
-}
-
-// due fires when the oldest turn that is held has waited long enough.
-func (o *output) due() <-chan time.Time {
-	if len(o.held) == 0 {
-		return nil
-	}
-	return time.After(time.Until(o.held[0].until))
-}
-
-// release displays, in order, the turns that need not wait any longer.
-func (o *output) release() {
-	for ; len(o.held) > 0; o.held = o.held[1:] {
-		h := o.held[0]
-		if !h.ready {
-			if time.Now().Before(h.until) {
-				return
-			}
-			o.transcriber.late.Add(1)
-		}
-		o.keep(o.display.turn(h.Turn))
-	}
-}
-
-// wordsFailed reports a failure of the recogniser that was not reported yet.
-func (o *output) wordsFailed() {
-	select {
-	case err := <-o.transcriber.failures:
-		o.keep(o.display.notice(describeFailure(err), false))
-	default:
-	}
-}
-
-// waiting reports whether turns are held for a display that still works.
-func (o *output) waiting() bool { return len(o.held) > 0 && o.failed == nil }
