@@ -31,7 +31,7 @@ each a voiceprint is stored, from which speech cannot be played, in a folder tha
 only its user can read. Voiceprints of another engine version are outdated: add or
 learn them again.`,
 		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error { return a.listVoices() },
+		RunE: onStore(a.listVoices),
 	}
 	add := &cobra.Command{
 		Use:     "add NAME --input SOURCE",
@@ -40,12 +40,12 @@ learn them again.`,
 		Args:    exactArgs("NAME"),
 	}
 	input := add.Flags().StringP("input", "i", "", "audio `SOURCE`: mic, mic:NAME, parec:NAME, a WAV, FLAC or MP3 file, other formats if ffmpeg is installed, or - for standard input")
-	add.RunE = func(cmd *cobra.Command, args []string) error {
+	add.RunE = onStore(func(ctx context.Context, s voices.Store, args []string) error {
 		if *input == "" {
 			return usage.Error("--input is missing", "Name a file with speech of one person, or mic.")
 		}
-		return a.addVoice(cmd.Context(), args[0], *input)
-	}
+		return a.addVoice(ctx, s, args[0], *input)
+	})
 	cmd.AddCommand(add,
 		&cobra.Command{Use: "list", Short: "List the people, as 'hubbub voices' alone does", Args: noArgs, RunE: cmd.RunE},
 		newLearnVoices(a),
@@ -60,7 +60,18 @@ learn them again.`,
 	return cmd
 }
 
-func (a *App) exportVoices(s voices.Store, args []string) error {
+// onStore runs do with the user's store and the arguments of a command.
+func onStore(do func(ctx context.Context, s voices.Store, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		s, err := voices.Default()
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), s, args)
+	}
+}
+
+func (a *App) exportVoices(_ context.Context, s voices.Store, args []string) error {
 	if args[0] == "-" {
 		return s.Write(a.Stdout)
 	}
@@ -80,33 +91,24 @@ func newLearnVoices(a *App) *cobra.Command {
 			}
 			return exactArgs("DIR")(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: onStore(func(ctx context.Context, s voices.Store, args []string) error {
 			if outdated {
-				return a.learnOutdated(cmd.Context())
+				return a.learnOutdated(ctx, s)
 			}
-			return a.learnVoices(cmd.Context(), args[0])
-		},
+			return a.learnVoices(ctx, s, args[0])
+		}),
 	}
 	cmd.Flags().BoolVar(&outdated, "outdated", false, "learn the outdated voiceprints again, from their recordings")
 	return cmd
 }
 
-func storedVoices() (voices.Store, []voices.Voice, error) {
-	store, err := voices.Default()
-	if err != nil {
-		return store, nil, err
-	}
-	list, err := store.List()
-	return store, list, err
-}
-
-func (a *App) listVoices() error {
-	store, list, err := storedVoices()
+func (a *App) listVoices(_ context.Context, s voices.Store, _ []string) error {
+	list, err := s.List()
 	if err != nil {
 		return err
 	}
 	if len(list) == 0 {
-		a.notice("no voiceprints are stored in %s\nAdd one with `hubbub voices add NAME --input FILE`.", store.Dir)
+		a.notice("no voiceprints are stored in %s\nAdd one with `hubbub voices add NAME --input FILE`.", s.Dir)
 		return nil
 	}
 	return printList(a.Stdout, "text", "NAME\tADDED\tSTATE", list, func(v voices.Voice) string {
@@ -121,18 +123,7 @@ func (a *App) listVoices() error {
 	})
 }
 
-// onStore runs do with the user's store and the arguments of a command.
-func onStore(do func(store voices.Store, args []string) error) func(*cobra.Command, []string) error {
-	return func(_ *cobra.Command, args []string) error {
-		store, err := voices.Default()
-		if err != nil {
-			return err
-		}
-		return do(store, args)
-	}
-}
-
-func (a *App) importVoices(store voices.Store, args []string) error {
+func (a *App) importVoices(_ context.Context, s voices.Store, args []string) error {
 	a.waiting.Store(true)
 	path := args[0]
 	file, name := a.Stdin, path
@@ -153,22 +144,22 @@ func (a *App) importVoices(store voices.Store, args []string) error {
 	if list = a.withoutOutdated(list); len(list) == 0 {
 		return hint.Add(fmt.Errorf("%s has no voiceprint of this engine version", name), "Make them again from speech with `hubbub voices add`, and export them again.")
 	}
-	return a.storeVoices(store, "", list...)
+	return a.storeVoices(s, "", list...)
 }
 
-func removeVoice(store voices.Store, args []string) error {
-	removed, err := store.Remove(args[0])
+func removeVoice(_ context.Context, s voices.Store, args []string) error {
+	removed, err := s.Remove(args[0])
 	if err == nil && !removed {
 		err = noVoice(args[0])
 	}
 	return err
 }
 
-func renameVoice(store voices.Store, args []string) error {
+func renameVoice(_ context.Context, s voices.Store, args []string) error {
 	if err := checkName(args[1]); err != nil {
 		return err
 	}
-	renamed, err := store.Rename(args[0], args[1])
+	renamed, err := s.Rename(args[0], args[1])
 	if err == nil && !renamed {
 		err = noVoice(args[0])
 	}
@@ -191,11 +182,8 @@ func noVoice(name string) error {
 const enoughSpeech = 15
 
 // addVoice learns a voice. Audio beyond voiceprint.MaxSeconds is not used.
-func (a *App) addVoice(ctx context.Context, name, input string) error {
-	if err := checkName(name); err != nil {
-		return err
-	}
-	store, err := voices.Default()
+func (a *App) addVoice(ctx context.Context, s voices.Store, name, input string) error {
+	err := checkName(name)
 	if err != nil {
 		return err
 	}
@@ -223,7 +211,7 @@ func (a *App) addVoice(ctx context.Context, name, input string) error {
 	if err != nil {
 		return hint.Add(fmt.Errorf("no voiceprint of %s: %w", name, err), "Give 2 to 30 s of clear speech of one person.")
 	}
-	return a.storeVoices(store, fmt.Sprintf(", of %.1f s of speech,", seconds), voices.New(name, v, ""))
+	return a.storeVoices(s, fmt.Sprintf(", of %.1f s of speech,", seconds), voices.New(name, v, ""))
 }
 
 // readVoice passes to the maker the audio of the source: a file to its end, a device
@@ -269,22 +257,18 @@ func (a *App) speechProgress() func(seconds float64) {
 }
 
 // learnVoices learns the named speakers of a recording, as far as they have enough speech.
-func (a *App) learnVoices(ctx context.Context, dir string) error {
-	store, err := voices.Default()
-	if err != nil {
-		return err
-	}
+func (a *App) learnVoices(ctx context.Context, s voices.Store, dir string) (err error) {
 	learnt, missing := voices.FromRecording(ctx, dir, "")
 	if len(learnt) > 0 {
-		err = a.storeVoices(store, "", learnt...)
+		err = a.storeVoices(s, "", learnt...)
 	}
 	return cmp.Or(err, missing)
 }
 
 // learnOutdated learns every outdated voice again whose recording still exists, and
 // reports the others.
-func (a *App) learnOutdated(ctx context.Context) error {
-	store, list, err := storedVoices()
+func (a *App) learnOutdated(ctx context.Context, s voices.Store) error {
+	list, err := s.List()
 	if err != nil {
 		return err
 	}
@@ -310,7 +294,7 @@ func (a *App) learnOutdated(ctx context.Context) error {
 		}
 	}
 	if len(learnt) > 0 {
-		if err := a.storeVoices(store, "", learnt...); err != nil {
+		if err := a.storeVoices(s, "", learnt...); err != nil {
 			return err
 		}
 	}
@@ -338,8 +322,8 @@ func names(list []voices.Voice) string {
 
 // storeVoices stores voices, and says which earlier ones they replace. length is that of
 // the speech behind one voice, as a part of a sentence.
-func (a *App) storeVoices(store voices.Store, length string, list ...voices.Voice) error {
-	replaced, err := store.Put(list...)
+func (a *App) storeVoices(s voices.Store, length string, list ...voices.Voice) error {
+	replaced, err := s.Put(list...)
 	if err != nil {
 		return err
 	}
@@ -347,18 +331,18 @@ func (a *App) storeVoices(store voices.Store, length string, list ...voices.Voic
 	if len(list) == 1 {
 		are = "voiceprint of " + list[0].Name + length + " is"
 	}
-	a.notice("the %s stored in %s; no audio is stored\n`hubbub voices remove NAME` deletes it.", are, store.Dir)
+	a.notice("the %s stored in %s; no audio is stored\n`hubbub voices remove NAME` deletes it.", are, s.Dir)
 	if len(replaced) > 0 {
 		a.notice("%s: the earlier voiceprint is replaced", names(replaced))
 	}
-	return a.warnAlike(store, list...)
+	return a.warnAlike(s, list...)
 }
 
 // warnAlike says which voices of a list are like others.
-func (a *App) warnAlike(store voices.Store, list ...voices.Voice) error {
+func (a *App) warnAlike(s voices.Store, list ...voices.Voice) error {
 	said := map[string]bool{"": true}
 	for _, v := range list {
-		text, err := store.Alike(v)
+		text, err := s.Alike(v)
 		if err != nil {
 			return err
 		}
@@ -387,7 +371,11 @@ func (f *voicesFlags) add(flags *pflag.FlagSet) {
 
 // currentVoices are the stored people without those whose voiceprints are outdated.
 func (a *App) currentVoices() ([]voices.Voice, error) {
-	_, list, err := storedVoices()
+	s, err := voices.Default()
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.List()
 	if err == nil && len(list) == 0 {
 		a.notice("nobody is recognised: no voiceprints are stored\nAdd one with `hubbub voices add NAME --input FILE`.")
 	}
