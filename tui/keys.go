@@ -8,6 +8,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 	"hubbub/tui/wire"
 )
 
@@ -367,7 +368,7 @@ func (m *model) back() {
 			m.wire = nil
 		}
 	case on == listScreen:
-		if !m.list.reset() {
+		if !display.Reset(&m.list.Cursor, &m.list.filter) {
 			m.list = nil
 		}
 	default:

@@ -233,20 +233,6 @@ func latest(s *display.Session) float64 { return max(s.Position, s.Length) }
 
 func (m *model) openList() { m.list = &listView{} }
 
-// reset follows the newest turn again, or else shows all again. It reports whether
-// there was something to do.
-func (v *listView) reset() bool {
-	switch {
-	case v.Selected != 0:
-		v.Selected = 0
-	case v.filter != listFilter{}:
-		v.filter = listFilter{}
-	default:
-		return false
-	}
-	return true
-}
-
 // listBy selects the row above (-1) or below (1), or goes a page.
 func listBy(by int, page bool) func(*model) tea.Cmd {
 	return action(func(m *model) { m.moveListRow(by, page) })
@@ -394,11 +380,7 @@ func (m *model) clickList(msg tea.MouseMsg) bool {
 	case tea.MouseButtonWheelDown:
 		m.moveListRow(3, false)
 	case tea.MouseButtonLeft:
-		rows := m.listRows(m.session())
-		i := m.list.Top(rows, h) + msg.Y - y
-		if msg.Y >= y && msg.Y < y+h && i < len(rows) {
-			m.list.Cursor = display.Cursor[listRow]{Selected: rows[i].ID(), Line: msg.Y - y}
-		}
+		m.list.Click(m.listRows(m.session()), h, msg.Y-y)
 	}
 	return true
 }

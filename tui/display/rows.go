@@ -40,6 +40,31 @@ func (c Cursor[R]) Top(rows []R, height int) int {
 	return min(max(i-line, 0), max(len(rows)-height, 0))
 }
 
+// Reset follows the newest row again, or else makes the filter of the rows the zero value, which
+// leaves all. It reports whether there was something to do.
+func Reset[R Row, F comparable](c *Cursor[R], filter *F) bool {
+	var all F
+	switch {
+	case c.Selected != 0:
+		c.Selected = 0
+	case *filter != all:
+		*filter = all
+	default:
+		return false
+	}
+	return true
+}
+
+// Click selects the row that the list shows in a line, at a height. It reports whether there is one.
+func (c *Cursor[R]) Click(rows []R, height, line int) bool {
+	i := c.Top(rows, height) + line
+	if line < 0 || line >= height || i >= len(rows) {
+		return false
+	}
+	c.Selected, c.Line = rows[i].ID(), line
+	return true
+}
+
 // ToOldest selects the oldest row.
 func (c *Cursor[R]) ToOldest(rows []R) {
 	*c = Cursor[R]{}

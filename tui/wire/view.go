@@ -130,17 +130,7 @@ func (v *View) CloseRaw() bool {
 
 // Reset follows the newest row again, or else shows all rows again. It reports
 // whether there was something to do.
-func (v *View) Reset() bool {
-	switch {
-	case v.Selected != 0:
-		v.Selected = 0
-	case v.filter != filter{}:
-		v.filter = filter{}
-	default:
-		return false
-	}
-	return true
-}
+func (v *View) Reset() bool { return display.Reset(&v.Cursor, &v.filter) }
 
 // Refresh reads the log when it is time.
 func (v *View) Refresh(wire func() trace.Snapshot, now time.Time) {
@@ -298,10 +288,7 @@ func (v *View) Move(by, h int) {
 // Click selects the row at a line of the screen.
 func (v *View) Click(y, h int) {
 	l := newLayout(h, v.raw)
-	rows := v.visibleRows()
-	i := v.Top(rows, l.listH) + y - l.listY
-	if y >= l.listY && y < l.listY+l.listH && i < len(rows) {
-		v.Line, v.rawTop = y-l.listY, 0
-		v.Selected = rows[i].ID()
+	if v.Cursor.Click(v.visibleRows(), l.listH, y-l.listY) {
+		v.rawTop = 0
 	}
 }
