@@ -94,7 +94,7 @@ type listCache struct {
 func (m *model) listRows(s *display.Session) []listRow {
 	v := m.list
 	_, revision := m.annotations.Load()
-	_, _, width, _ := m.listLayout(m.layout())
+	_, width, _ := m.layout().list()
 	width = max(width-textIndent(s), 10)
 	if c := &v.cache; c.filter == v.filter && c.revision == revision && c.width == width {
 		if age := m.now().Sub(c.at); age >= 0 && age < listInterval || display.EqualTurns(c.timeline, s.Timeline) {
@@ -132,18 +132,18 @@ func (m *model) listRows(s *display.Session) []listRow {
 	return rows
 }
 
-// listLayout is the position of the list: its left column, width, first row and
-// number of rows, without the title above.
-func (m *model) listLayout(l layout) (x, y, w, h int) {
-	if l.side > 0 {
-		return l.w - l.side, 2, l.side - 1, l.stateY - 2
-	}
-	return 0, 2, l.w - 1, l.stateY - 2
+// listY is the first row of the list, below its title.
+const listY = 2
+
+// list is the position of the list: its left column, width and number of rows.
+func (l layout) list() (x, w, h int) {
+	w = cmp.Or(l.side, l.w) - 1
+	return l.w - 1 - w, w, l.stateY - listY
 }
 
 func (m *model) drawList(c *canvas.Canvas, l layout, s *display.Session) {
 	v, rows := m.list, m.listRows(s)
-	x, y, w, h := m.listLayout(l)
+	x, w, h := l.list()
 	title := "turns and bookmarks"
 	if who := v.filter.who; who != "" {
 		title = "turns of " + s.Name(who)
@@ -161,19 +161,19 @@ func (m *model) drawList(c *canvas.Canvas, l layout, s *display.Session) {
 	if p := m.problem(0); p.Text != "" && l.side == 0 { // its line is the list's
 		title, style = p.Text, p.Style
 	}
-	c.TextRight(x+w, y-1, n, canvas.Dim)
-	c.Fitted(x+1, y-1, w-len(n)-2, title, 0, style)
+	c.TextRight(x+w, listY-1, n, canvas.Dim)
+	c.Fitted(x+1, listY-1, w-len(n)-2, title, 0, style)
 	if len(rows) == 0 {
 		text := "no turn has ended yet"
 		if v.filter != (listFilter{}) {
 			text = "no turn matches " + m.glyphs.Dot + " " + m.keyOf("back") + " shows all"
 		}
-		c.Text(x+1, y+h/2, w-1, text, canvas.Dim)
+		c.Text(x+1, listY+h/2, w-1, text, canvas.Dim)
 		return
 	}
 	top, selected := v.Top(rows, h), v.Index(rows)
 	for i := range min(h, len(rows)-top) {
-		m.drawListRow(c, x, y+i, w, s, rows[top+i], v.Selected != 0 && top+i == selected)
+		m.drawListRow(c, x, listY+i, w, s, rows[top+i], v.Selected != 0 && top+i == selected)
 	}
 }
 
@@ -241,7 +241,7 @@ func listBy(by int, page bool) func(*model) tea.Cmd {
 func (m *model) moveListRow(by int, page bool) {
 	s := m.session()
 	rows := m.listRows(s)
-	_, _, _, h := m.listLayout(m.layout())
+	_, _, h := m.layout().list()
 	if page {
 		by *= max(h-1, 1)
 	}
@@ -370,7 +370,7 @@ func (m *model) reassign() {
 
 // clickList handles the mouse on the list, and reports whether it was there.
 func (m *model) clickList(msg tea.MouseMsg) bool {
-	x, y, w, h := m.listLayout(m.layout())
+	x, w, h := m.layout().list()
 	if msg.X < x || msg.X > x+w {
 		return false
 	}
@@ -380,7 +380,7 @@ func (m *model) clickList(msg tea.MouseMsg) bool {
 	case tea.MouseButtonWheelDown:
 		m.moveListRow(3, false)
 	case tea.MouseButtonLeft:
-		m.list.Click(m.listRows(m.session()), h, msg.Y-y)
+		m.list.Click(m.listRows(m.session()), h, msg.Y-listY)
 	}
 	return true
 }

@@ -98,19 +98,19 @@ func TestListMouse(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 120, 34)
 	press(m, "t", "home")
 	rows := m.listRows(m.session())
-	x, y, w, h := m.listLayout(m.layout())
+	x, w, h := m.layout().list()
 	for _, c := range []struct {
 		name     string
 		x, y     int
 		button   tea.MouseButton
 		selected int // row
 	}{
-		{"a click selects the row", x, y + 4, tea.MouseButtonLeft, 4},
-		{"a click on the title", x, y - 1, tea.MouseButtonLeft, 4},
-		{"a click below the list", x, y + h, tea.MouseButtonLeft, 4},
-		{"a click on the timeline", x - 1, y + 6, tea.MouseButtonLeft, 4},
-		{"the wheel", x + w, y, tea.MouseButtonWheelDown, 7},
-		{"the wheel back", x + w, y, tea.MouseButtonWheelUp, 4},
+		{"a click selects the row", x, listY + 4, tea.MouseButtonLeft, 4},
+		{"a click on the title", x, listY - 1, tea.MouseButtonLeft, 4},
+		{"a click below the list", x, listY + h, tea.MouseButtonLeft, 4},
+		{"a click on the timeline", x - 1, listY + 6, tea.MouseButtonLeft, 4},
+		{"the wheel", x + w, listY, tea.MouseButtonWheelDown, 7},
+		{"the wheel back", x + w, listY, tea.MouseButtonWheelUp, 4},
 	} {
 		m.Update(tea.MouseMsg{X: c.x, Y: c.y, Button: c.button, Action: tea.MouseActionPress})
 		if got := m.list.Index(rows); got != c.selected {

@@ -31,7 +31,7 @@ type checkFlags struct {
 
 func newCheck(a *App) *cobra.Command {
 	f := &checkFlags{
-		seconds: newCount(10, 1, 60),
+		seconds: newCount(10, 60),
 		limit:   newDuration(10*time.Second, 100*time.Millisecond, time.Minute),
 	}
 	cmd := &cobra.Command{

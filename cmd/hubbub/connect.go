@@ -104,7 +104,7 @@ type engineFlags struct {
 func defaultEngineFlags() engineFlags {
 	return engineFlags{
 		latency:     newDuration(engine.DefaultLatency, protocol.MinLatency, protocol.MaxLatency),
-		maxSpeakers: newCount(engine.MaxSpeakers, 1, engine.MaxSpeakers),
+		maxSpeakers: newCount(engine.MaxSpeakers, engine.MaxSpeakers),
 	}
 }
 

@@ -58,7 +58,7 @@ func newDiarize(a *App) *cobra.Command {
 	for _, f := range diarizeFiles {
 		outputs = append(outputs, f.output)
 	}
-	people := newCount(0, 1, offline.MaxSpeakers)
+	people := newCount(0, offline.MaxSpeakers)
 	f := &diarizeFlags{voicesFlags: defaultVoicesFlags(), output: choice{"", outputs}, speakers: people, minSpeakers: people, maxSpeakers: people}
 	cmd := &cobra.Command{
 		Use:   "diarize FILE...",

@@ -93,14 +93,14 @@ func (n *nonEmpty) Set(name string) error {
 	return nil
 }
 
-// count is a flag that takes a whole number within bounds.
+// count is a flag that takes a whole number from 1 on.
 type count = parsed[int]
 
-func newCount(value, least, most int) count {
+func newCount(value, most int) count {
 	return count{value: value, parse: func(text string) (int, error) {
 		v, err := strconv.Atoi(text)
-		if err != nil || v < least || v > most {
-			return 0, fmt.Errorf("must be a whole number from %d to %d", least, most)
+		if err != nil || v < 1 || v > most {
+			return 0, fmt.Errorf("must be a whole number from 1 to %d", most)
 		}
 		return v, nil
 	}}

@@ -34,7 +34,7 @@ func newJobList(a *App, name, short string) *cobra.Command {
 	var service serviceFlags
 	var output choice
 	status := choice{"", protocol.JobStates()}
-	limit := newCount(20, 1, 100_000)
+	limit := newCount(20, 100_000)
 	cmd := &cobra.Command{
 		Use: name, Short: short, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

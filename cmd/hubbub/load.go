@@ -36,7 +36,7 @@ type loadFlags struct {
 func newLoad(a *App) *cobra.Command {
 	f := &loadFlags{
 		engineFlags: defaultEngineFlags(),
-		streams:     newCount(1, 1, maxLoadStreams),
+		streams:     newCount(1, maxLoadStreams),
 	}
 	cmd := &cobra.Command{
 		Use:   "load",

@@ -44,7 +44,7 @@ func newServe(a *App) *cobra.Command {
 	f := &serveFlags{
 		options:    localserver.Options{Version: version},
 		tls:        parsed[certificate.Config]{value: certificate.Config{Mode: certificate.SelfSigned}, parse: certificate.Parse},
-		maxStreams: newCount(0, 1, 1<<20), maxAccountStreams: newCount(0, 1, localserver.MaxAccountStreams), jobs: newCount(0, 1, 1<<10),
+		maxStreams: newCount(0, 1<<20), maxAccountStreams: newCount(0, localserver.MaxAccountStreams), jobs: newCount(0, 1<<10),
 		maxMedia: parsed[size]{value: localserver.DefaultMaxMedia, parse: parseSize}, accountStorage: parsed[size]{value: localserver.DefaultAccountStorage, parse: parseSize},
 		drain: newDuration(0, 0, maxDrain), engine: defaultEngineFlags(), log: defaultLogFlags(),
 	}

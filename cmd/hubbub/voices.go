@@ -361,7 +361,7 @@ type voicesFlags struct {
 }
 
 func defaultVoicesFlags() voicesFlags {
-	return voicesFlags{threshold: newCount(100*voiceprint.DefaultThreshold, 1, 99)}
+	return voicesFlags{threshold: newCount(100*voiceprint.DefaultThreshold, 99)}
 }
 
 func (f *voicesFlags) add(flags *pflag.FlagSet) {
