@@ -50,6 +50,13 @@ func NewAccessible(w io.Writer, o display.Controls) *Accessible {
 	return &Accessible{o: o, w: w, offered: map[string]bool{}, matches: map[string]string{}}
 }
 
+// Redirect makes it write to w from now on, as to a terminal that edits a line being typed.
+func (a *Accessible) Redirect(w io.Writer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.w = w
+}
+
 // Turn reports a finished turn, unless quiet: "SPEAKER_00, 0:01 to 0:03", with a
 // colon and the text if there is one.
 func (a *Accessible) Turn(t protocol.Turn) error {

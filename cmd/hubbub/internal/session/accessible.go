@@ -22,9 +22,8 @@ import (
 // typed as words where standard input is not the audio.
 type accessible struct {
 	streams Streams
-	writer  *accessibleWriter // that of out
 	view    view
-	out     *plain.Accessible     // without controls until open
+	out     *plain.Accessible
 	trace   func() trace.Snapshot // nil = there is no connection
 	faults  faultReports
 }
@@ -39,7 +38,7 @@ func (a *accessible) Traced(ctx context.Context) (context.Context, trace.Tracer,
 
 func (a *accessible) open(v view) error {
 	a.view = v
-	a.out = plain.NewAccessible(a.writer, controlsOf(v, a.trace))
+	a.out = plain.NewAccessible(a.streams.Stdout, controlsOf(v, a.trace))
 	if err := a.out.State(v.state()); err != nil || !IsTerminal(a.streams.Stdin) || v.about().Kind == capture.Stdin {
 		return err
 	}
@@ -86,10 +85,10 @@ func (a *accessible) readLines(ctx context.Context) (lines <-chan string, stop f
 	next, restore := scanLines(reader), func() {}
 	if screen, ok := a.streams.Stdout.(*os.File); ok && IsTerminal(a.streams.Stdin) && IsTerminal(screen) {
 		if e := editLines(a.streams.Stdin, reader, screen); e != nil {
-			a.writer.use(e.terminal)
+			a.out.Redirect(e.terminal)
 			next = e.terminal.ReadLine
 			restore = sync.OnceFunc(func() {
-				a.writer.use(screen)
+				a.out.Redirect(screen)
 				e.close()
 			})
 		}
@@ -131,25 +130,6 @@ func scanLines(r io.Reader) func() (string, error) {
 		}
 		return "", cmp.Or(scan.Err(), io.EOF)
 	}
-}
-
-// accessibleWriter is where the sentences go: standard output, or the terminal
-// that edits the line being typed. Any goroutine may use it.
-type accessibleWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (a *accessibleWriter) use(w io.Writer) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.w = w
-}
-
-func (a *accessibleWriter) Write(p []byte) (int, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.w.Write(p)
 }
 
 func (a *accessible) staysOpen() bool { return false }

@@ -100,8 +100,7 @@ func NewDisplay(s Streams, o DisplayOptions) (Display, error) {
 	}
 	switch {
 	case o.Accessible:
-		w := &accessibleWriter{w: s.Stdout}
-		return &accessible{streams: s, writer: w, out: plain.NewAccessible(w, display.Controls{})}, nil
+		return &accessible{streams: s}, nil
 	case output != "tui":
 		s.progress = o.Progress && !screen && IsTerminal(s.Stderr)
 		return &textDisplay{streams: s, format: plain.Format(output)}, nil

@@ -23,6 +23,7 @@ import (
 	"hubbub/protocol/testkit"
 	"hubbub/tui"
 	"hubbub/tui/display"
+	"hubbub/tui/plain"
 )
 
 // TestExport exports a session of each kind: beside its recording, or into a new
@@ -150,13 +151,11 @@ func TestDescribeChange(t *testing.T) {
 // so that notices leave them out.
 func TestGapsAreReportedOnce(t *testing.T) {
 	var out bytes.Buffer
-	d, err := NewDisplay(Streams{Stdout: &out}, DisplayOptions{Accessible: true})
-	testkit.NoError(t, err)
-	a := d.(*accessible)
+	d := &accessible{out: plain.NewAccessible(&out, display.Controls{})}
 	changed := client.ConnectionChange{Gap: protocol.Span{Start: 61, End: 63.5}}
 	testkit.NoError(t, d.notice(describeChange(&changed, d), false))
 	testkit.NoError(t, reportInput(capture.Stats{Device: "desk"}, capture.Stats{Device: "headset", Gaps: []capture.Gap{{Start: 70, End: 72}}}, d))
-	testkit.NoError(t, a.out.State(display.State{Gaps: []protocol.Span{changed.Gap, {Start: 70, End: 72}}}))
+	testkit.NoError(t, d.out.State(display.State{Gaps: []protocol.Span{changed.Gap, {Start: 70, End: 72}}}))
 	want := `the stream continues; the service does not know its speakers and gives them new labels: merge joins them
 "headset" is used instead of "desk"
 Connecting to the server.

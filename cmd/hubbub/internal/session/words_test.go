@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +17,8 @@ import (
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/testkit"
 	"hubbub/protocol/words"
+	"hubbub/tui/display"
+	"hubbub/tui/plain"
 )
 
 // slowRecogniser takes a time for each turn.
@@ -113,8 +114,7 @@ func testSkippedWords(t *testing.T, ended bool) {
 // TestFailureOfTheWords: every display reports that the recogniser fails.
 func TestFailureOfTheWords(t *testing.T) {
 	var out testkit.Buffer
-	d, err := NewDisplay(Streams{Stdout: &out, Stderr: io.Discard}, DisplayOptions{Accessible: true})
-	testkit.NoError(t, err)
+	d := &accessible{out: plain.NewAccessible(&out, display.Controls{})}
 	w := &Transcriber{failures: make(chan error, 1)}
 	w.failures <- errors.New("it does not respond")
 	o := output{display: d, transcriber: w}
