@@ -202,9 +202,29 @@ func Drain(conn *websocket.Conn) {
 // Serve starts a server without TLS and returns its address.
 func Serve(t testing.TB, h http.Handler) (address string) {
 	t.Helper()
-	s := httptest.NewServer(h)
+	s := httptest.NewServer(untilEnded(t, h))
 	t.Cleanup(s.Close)
 	return s.URL
+}
+
+// untilEnded is h, whose calls a test waits for at its end: a server that is closed does
+// not wait for those with a stream, and they may still tell the test what is wrong.
+func untilEnded(t testing.TB, h http.Handler) http.Handler {
+	var running sync.WaitGroup
+	t.Cleanup(func() {
+		ended := make(chan struct{})
+		go func() { running.Wait(); close(ended) }()
+		select {
+		case <-ended:
+		case <-time.After(testkit.Timeout):
+			t.Error("a handler of the service did not end")
+		}
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		running.Add(1)
+		defer running.Done()
+		h.ServeHTTP(w, r)
+	})
 }
 
 // ServeTLS starts a server with a new certificate, as change wants it, and
@@ -212,7 +232,7 @@ func Serve(t testing.TB, h http.Handler) (address string) {
 func ServeTLS(t testing.TB, h http.Handler, change func(*x509.Certificate)) (address string, ca []byte) {
 	t.Helper()
 	cert, ca := Certificate(t, change)
-	s := httptest.NewUnstartedServer(h)
+	s := httptest.NewUnstartedServer(untilEnded(t, h))
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
