@@ -212,6 +212,14 @@ func (b binding) keyText(ascii bool) string {
 // with several runes.
 func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 	b := m.bound(msg.String())
+	// The answer of a slow terminal to the question for its background may come when nobody
+	// waits for it any more. Bubble Tea makes keys of it: alt+], 11;rgb:ffff/ffff/ffff, alt+\.
+	if b == nil && msg.String() == "alt+]" {
+		m.answerAt = m.now()
+	}
+	if m.now().Sub(m.answerAt) < answerTime {
+		return nil
+	}
 	always := b != nil && b.always && len(msg.Runes) == 0 // else it is a character
 	if m.input != nil && !always {
 		return m.inputKey(msg)

@@ -33,6 +33,7 @@ const (
 	confirmTime  = 3 * time.Second         // the answer to a key is shown
 	peakHold     = 1500 * time.Millisecond // the meter shows a peak
 	maxWaiting   = 3                       // messages that wait to be shown, the newest
+	answerTime   = 50 * time.Millisecond   // an answer of the terminal takes to arrive
 )
 
 type (
@@ -89,6 +90,7 @@ type model struct {
 	bookmark  float64         // position of the bookmark reached last; -1 = none
 	cursor    float64         // position in a view that stands still; -1 = none
 	jump      bookmarkJump
+	answerAt  time.Time // when an answer of the terminal began
 	exporting bool
 	recording bool // a recording is being started or stopped
 	quitAsked bool // quitting has asked for confirmation

@@ -93,6 +93,25 @@ func TestRunEnds(t *testing.T) {
 	}
 }
 
+// The late answer of a terminal to the question for its background is not typed.
+func TestLateAnswerOfTheTerminal(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for _, end := range []string{"\x1b\\", "\a"} {
+		keys, out, done := run(t, context.Background(), Options{
+			Controls: display.Controls{Snapshot: func() display.State { return tuitest.State(tuitest.FourSpeakers, 60, 1) }},
+		})
+		testkit.Eventually(t, "the screen appears", func() bool { return strings.Contains(out.String(), "SPEAKER_00") })
+		keys.Write([]byte("\x1b]11;rgb:ffff/ffff/ffff" + end + "\x1b[1;1R"))
+		testkit.Eventually(t, "keys work again", func() bool {
+			keys.Write([]byte("q"))
+			return len(done) > 0
+		})
+		if strings.Contains(out.String(), "name of SPEAKER") {
+			t.Error("the answer opens the prompt for a name")
+		}
+	}
+}
+
 // TestPanicRestoresTheTerminal breaks the display where it can break: the
 // terminal is as it was, and Run tells where it happened.
 func TestPanicRestoresTheTerminal(t *testing.T) {
