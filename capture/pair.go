@@ -99,7 +99,8 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	p.exchange(p.second)
 	p.buf = append(p.buf[:0], make([]float32, len(dst)/2)...)
 	var failed error
-	for n := 0; n < len(p.buf); { // the echo is suppressed in whole frames
+	n := 0
+	for n < len(p.buf) { // the echo is suppressed in whole frames
 		k, err := p.first.Read(ctx, p.buf[n:])
 		if err != nil && n == 0 {
 			return 0, err
@@ -109,7 +110,8 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 		}
 		n += k
 	}
-	n := len(p.buf)
+	p.first.samples += int64(len(p.buf) - n) // the rest is silence
+	n = len(p.buf)
 	if p.second.samples == 0 {
 		if err := p.readSecond(ctx); err != nil {
 			return 0, err
@@ -131,7 +133,9 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	for need := float64(p.position+int64(n)) + max(before, p.offset); p.track.End() <= need; {
 		if err := p.readSecond(ctx); err != nil {
 			failed = cmp.Or(failed, err)
-			p.track.Push(make([]float32, int(need-p.track.End())+1))
+			silence := make([]float32, int(need-p.track.End())+1)
+			p.track.Push(silence)
+			p.second.samples += int64(len(silence))
 		}
 	}
 	for i := range n {

@@ -420,3 +420,38 @@ func TestPairOutages(t *testing.T) {
 		}
 	})
 }
+
+// TestPairLostAgainAndAgain: the clock stays near that of the wall while two devices are lost every two seconds, also both
+// at once.
+func TestPairLostAgainAndAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		open := func(name string, seed uint64) *microphone {
+			opened, random := 0, rand.New(rand.NewPCG(seed, 1))
+			return openWith(t, name, Mic, func() time.Duration { return time.Since(begun) }, func(string) (device.Stream, error) {
+				if opened++; opened > 1 && random.IntN(3) == 0 {
+					return nil, errors.New("no such device")
+				}
+				return namedDevice{name, speaking(10+random.IntN(20), 0)}, nil
+			})
+		}
+		second := open("output", 1)
+		wait(ChunkDuration / 3)
+		p := newPair(open("desk", 0), second)
+		p.echo = nil
+		ctx, end := context.WithCancel(t.Context())
+		r, done := NewChunkReader(ctx, p, Realtime), make(chan struct{})
+		go func() {
+			defer close(done)
+			for range r.Chunks() {
+			}
+		}()
+		wait(time.Minute)
+		// Each return of a device may cost 100 ms.
+		if ahead := (r.Stats().Position - time.Since(begun)).Seconds(); ahead < -1.5 || ahead > 0.5 {
+			t.Errorf("after a minute the clock is ahead by %.1f s", ahead)
+		}
+		end()
+		<-done
+	})
+}
