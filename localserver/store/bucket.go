@@ -99,12 +99,18 @@ func (b bucket) Put(ctx context.Context, key string, value []byte) error {
 }
 
 // Update writes a value if the newest one has the given revision, 0 if there must be
-// none.
-func (b bucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+// none or a marker.
+func (b bucket) Update(ctx context.Context, key string, value []byte, revision uint64) (next uint64, err error) {
 	if err := checkKey(key); err != nil {
 		return 0, err
 	}
-	return b.kv.Update(ctx, key, value, revision)
+	if revision > 0 {
+		return b.kv.Update(ctx, key, value, revision)
+	}
+	if next, err = b.kv.Create(ctx, key, value); conflicts(err) {
+		err = fmt.Errorf("%w: %w", jetstream.ErrKeyRevisionMismatch, err)
+	}
+	return next, err
 }
 
 // Purge removes a key and all of its values.
@@ -117,7 +123,9 @@ func (b bucket) Purge(ctx context.Context, key string, opts ...jetstream.KVDelet
 
 // remove removes a key, or only its values up to a revision unless that is 0. In
 // contrast to Purge it leaves no marker, which would be read with the other keys until
-// it expires.
+// it expires. After a crash an earlier value of the key may be back: the NATS server
+// rebuilds its index from its files, in which values that were replaced are not marked
+// as removed (nats-server issue 8505).
 func (b bucket) remove(ctx context.Context, key string, revision uint64) error {
 	if err := checkKey(key); err != nil {
 		return err

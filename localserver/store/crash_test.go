@@ -2,6 +2,7 @@ package store
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -109,5 +110,31 @@ func verify(t *testing.T, dir string, stored map[string]bool) {
 		if err := s.Begin(ctx, id, "token-of-"+id, Claim{"n", "second"}, noon); (err != nil) != used {
 			t.Errorf("token of %s, used before: %v; now: %v", id, used, err)
 		}
+	}
+}
+
+// An object that was replaced and deleted stays deleted when the store is opened after a
+// crash, and its name can be used again.
+func TestMediaStayDeletedAfterACrash(t *testing.T) {
+	t.Parallel()
+	ctx, dir := context.Background(), t.TempDir()
+	s := open(t, dir)
+	for range 2 {
+		for seed := range uint64(2) {
+			put(t, s, "a", "x", noise(10, seed), noon)
+		}
+		put(t, s, "a", "y", noise(10, 9), noon)
+		testkit.NoError(t, s.DeleteMedia(ctx, "a", "x", noon))
+	}
+	crashed := t.TempDir() // the files as they are at the moment
+	testkit.NoError(t, os.CopyFS(crashed, os.DirFS(dir)))
+	again := open(t, crashed)
+	if list, used, err := again.ListMedia(ctx, "a", noon); len(list) != 1 || list[0].Name != "y" || used != 10 || err != nil {
+		t.Errorf("%+v, %d bytes, %v", list, used, err)
+	}
+	body := noise(10, 3)
+	put(t, again, "a", "x", body, noon)
+	if got := get(t, again, "a", "x", noon); !bytes.Equal(got, body) {
+		t.Errorf("%x, not %x", got, body)
 	}
 }

@@ -43,8 +43,11 @@ func (s *Store) ListMedia(ctx context.Context, account string, now time.Time) (o
 // DeleteMedia deletes an object that can be read at the time now, or returns
 // ErrNotFound. Who is reading it can continue.
 func (s *Store) DeleteMedia(ctx context.Context, account, name string, now time.Time) error {
-	return s.report("delete media", s.removeRecord(ctx, mediaKey(account, name), now,
-		func(rec mediaRecord, now time.Time) bool { return !rec.expired(now) }))
+	key := mediaKey(account, name)
+	readable := func(rec mediaRecord, now time.Time) bool { return !rec.expired(now) }
+	return s.report("delete media", s.changeRecord(ctx, key, now, readable, func(revision uint64) error {
+		return s.media.names.Purge(ctx, key, jetstream.LastRevision(revision)) // with a marker, see remove
+	}))
 }
 
 // accountMedia is what an account has stored.

@@ -30,7 +30,9 @@ func (s *Store) SweepMedia(ctx context.Context, now time.Time) (swept int, err e
 		return 0, err
 	}
 	for _, key := range expired {
-		err := s.removeRecord(ctx, key, now, mediaRecord.expired)
+		err := s.changeRecord(ctx, key, now, mediaRecord.expired, func(revision uint64) error {
+			return s.media.names.remove(ctx, key, revision) // an earlier record has expired, too
+		})
 		if errors.Is(err, ErrNotFound) { // it was replaced meanwhile
 			continue
 		}
@@ -133,12 +135,6 @@ func (s *Store) changeRecord(ctx context.Context, key string, now time.Time, mat
 			return err
 		}
 	}
-}
-
-// removeRecord removes the record of a key if match is true for it; otherwise it
-// returns ErrNotFound.
-func (s *Store) removeRecord(ctx context.Context, key string, now time.Time, match func(mediaRecord, time.Time) bool) error {
-	return s.changeRecord(ctx, key, now, match, func(revision uint64) error { return s.media.names.remove(ctx, key, revision) })
 }
 
 // removeUnreferenced removes a blob that no record refers to any more, unless it may
