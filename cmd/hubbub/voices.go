@@ -347,7 +347,8 @@ func (a *App) warnAlike(s voices.Store, list ...voices.Voice) error {
 			return err
 		}
 		if !said[text] {
-			a.notice("%s\nIf they are, keep one and remove the others with `hubbub voices remove`.", text)
+			a.notice("%s\nIf they are, keep one and remove the others with `hubbub voices remove`. "+
+				"If not, one was learnt from speech of several people: learn each again, from speech of one.", text)
 		}
 		said[text] = true
 	}
