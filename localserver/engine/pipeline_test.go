@@ -200,32 +200,6 @@ func TestStreamsAtOnce(t *testing.T) {
 	}
 }
 
-// The gain of the recording does not change the turns.
-func TestGainDoesNotMatter(t *testing.T) {
-	run := func(db float64) []Event {
-		e, err := New(Config{Latency: time.Second})
-		testkit.NoError(t, err)
-		gain, x := float32(math.Pow(10, db/20)), spokenDialogue(t)
-		for i := range x {
-			x[i] *= gain
-		}
-		return e.Flush(e.Push(x, nil))
-	}
-	want := run(0)
-	if len(want) < 8 {
-		t.Fatalf("only %d events: too few to compare", len(want))
-	}
-	for _, db := range []float64{-60, -40, -30, -20, -10, 10} {
-		got := run(db)
-		same := slices.EqualFunc(got, want, func(a, b Event) bool {
-			return a.Kind == b.Kind && a.Speaker == b.Speaker && (a.At-b.At).Abs() <= 20*time.Millisecond
-		})
-		if !same {
-			t.Errorf("%v dB:\n%v\ninstead of\n%v", db, got, want)
-		}
-	}
-}
-
 func TestPushDoesNotAllocate(t *testing.T) {
 	e, err := New(Config{})
 	testkit.NoError(t, err)

@@ -94,26 +94,3 @@ func TestEmbeddingsAreIndependent(t *testing.T) {
 		t.Error("an embedding of the future")
 	}
 }
-
-func TestSteadyStateAllocatesNothing(t *testing.T) {
-	s := New(weights.Default()).NewStream(125)
-	x, mask, v := frames(5, 50), make([]float32, 125), make([]float32, Size)
-	for i := range mask {
-		mask[i] = 1
-	}
-	step := func() {
-		s.Append(x)
-		s.Update()
-		s.Embed(s.Len()-125, mask, v)
-		s.Flush()
-	}
-	steps := func() {
-		for range 20 {
-			step()
-		}
-	}
-	steps()
-	if n := testing.AllocsPerRun(1, steps); n != 0 { // also if the memory grows once in a while
-		t.Errorf("%v allocations in 20 steps", n)
-	}
-}

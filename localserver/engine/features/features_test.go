@@ -231,14 +231,6 @@ func TestNoNumberCanEnter(t *testing.T) {
 	}
 }
 
-func TestNoAllocation(t *testing.T) {
-	s, x := frontEnd(t).NewStream(), noise(6, 1600)
-	dst := make([]float32, 0, 20*Bands)
-	if n := testing.AllocsPerRun(50, func() { dst = s.Push(x, dst[:0]) }); n != 0 {
-		t.Fatalf("%v allocations for a chunk", n)
-	}
-}
-
 // BenchmarkSecond is the cost of a second of audio.
 func BenchmarkSecond(b *testing.B) {
 	s, x := frontEnd(b).NewStream(), noise(7, SampleRate)

@@ -224,23 +224,3 @@ func TestGRUAgainstDefinition(t *testing.T) {
 		}
 	})
 }
-
-// TestKernelsAgree compares the kernels with plain Go.
-func TestKernelsAgree(t *testing.T) {
-	r := rand.New(rand.NewPCG(6, 1))
-	m := NewMatrix(3, 48, 64, values(r, 64), func(_, _, _ int) float32 { return float32(r.NormFloat64()) * 0.1 })
-	src := values(r, 3*48+31*48)
-	run := func() []float32 {
-		dst := make([]float32, 32*64)
-		m.Apply(Rows{Groups: 1, N: 32, Src: src, SrcStride: 48, SegStride: 48, Dst: dst, DstStride: 64, ReLU: true})
-		Tanh(dst, dst)
-		Exp(dst, dst)
-		return dst
-	}
-	var plain []float32
-	t.Run("reference", func(t *testing.T) { // a test of its own, which restores the kernels when it ends
-		setKernels(t, "go")
-		plain = run()
-	})
-	everyKernel(t, func(t *testing.T) { near(t, "product, tanh, exp", run(), plain, 1e-5) })
-}

@@ -99,6 +99,9 @@ func TestConv1DStream(t *testing.T) {
 			conv.Step(src, dst, nil, true)
 			src.Read()
 			T := len(all) / 4
+			if dst.Final()-dst.First() < min(5, dst.Final()) {
+				t.Fatalf("%+v: of %d final frames those from %d on can be read", c, dst.Final(), dst.First())
+			}
 			for j := max(dst.First(), dst.Final()-5); j < dst.Len(); j++ {
 				want := make([]float32, 16)
 				for o := range want {
@@ -118,31 +121,5 @@ func TestConv1DStream(t *testing.T) {
 				t.Fatalf("%+v: %d frames of %d", c, dst.Len(), T)
 			}
 		}
-	}
-}
-
-// TestFinalFramesDoNotChange: final frames keep their bits as long as they can be read.
-func TestFinalFramesDoNotChange(t *testing.T) {
-	r := rand.New(rand.NewPCG(9, 1))
-	conv := NewConv1D(4, 16, 3, 1, 4, values(r, 16*4*3), values(r, 16))
-	src, dst := NewTrack(4, 4, 4, 8), NewTrack(16, 0, 0, 40)
-	seen := map[int][]float32{}
-	for range 200 {
-		src.Push(values(r, r.IntN(9)*4), 4, 0)
-		conv.Step(src, dst, nil, false)
-		src.Read()
-		for j := dst.First(); j < dst.Final(); j++ {
-			if old, ok := seen[j]; ok {
-				near(t, "final frame", dst.Frame(j), old, 0)
-			} else {
-				seen[j] = append([]float32(nil), dst.Frame(j)...)
-			}
-		}
-		if dst.Final() > 40 && dst.Final()-dst.First() < 40 {
-			t.Fatalf("only %d final frames can be read", dst.Final()-dst.First())
-		}
-	}
-	if len(seen) < 500 {
-		t.Fatalf("only %d frames are final", len(seen))
 	}
 }

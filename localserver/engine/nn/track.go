@@ -82,9 +82,7 @@ func (t *Track) Push(frames []float32, width, at int) {
 	n, old := len(frames)/width, t.length
 	t.Extend(old + n)
 	for i := range n {
-		dst := t.Frame(old + i)
-		clear(dst) // it may hold old data
-		copy(dst[at:], frames[i*width:][:width])
+		copy(t.Frame(old + i)[at:], frames[i*width:][:width])
 	}
 	t.SetFinal(t.length)
 }
