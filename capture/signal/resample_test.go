@@ -101,36 +101,6 @@ func TestResamplerBlocks(t *testing.T) {
 	})
 }
 
-// TestResamplerMemory: memory does not depend on the length of the input.
-func TestResamplerMemory(t *testing.T) {
-	rs := NewResampler(44100, SampleRate)
-	block := capturetest.Tone(44100, 300, 4410)
-	var out []float32
-	for range 200 {
-		out = rs.Push(block, out[:0])
-	}
-	if c := cap(rs.hist); c > 32<<10 {
-		t.Fatalf("the history grew to %d samples", c)
-	}
-}
-
-func TestImpulseStaysInTime(t *testing.T) {
-	for _, rate := range testRates {
-		x := make([]float32, rate)
-		x[rate/2] = 1
-		out := convertRate(x, rate, SampleRate)
-		best := 0
-		for i, v := range out {
-			if v > out[best] {
-				best = i
-			}
-		}
-		if off := best - SampleRate/2; off < -1 || off > 1 {
-			t.Errorf("%d Hz: an impulse moves by %d samples", rate, off)
-		}
-	}
-}
-
 func BenchmarkResample(b *testing.B) {
 	for _, rate := range []int{8000, 44100, 48000, 96000} {
 		b.Run(fmt.Sprint(rate), func(b *testing.B) {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/go-audio/audio"
 	"github.com/go-audio/wav"
-	"github.com/mewkiz/flac"
 
+	"hubbub/localserver/engine/enginetest"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/testkit"
 )
@@ -30,8 +30,9 @@ func makeSet(t *testing.T) (dir string) {
 	for i := range samples {
 		samples[i] = i * 7919 % 21 // a faint hiss
 	}
-	for i, v := range firstSpeech(t, 4*16000) {
-		samples[2*16000+i] += int(v)
+	const begin = 9 * 1600 // of the first turn of the demo, at 0.9 s
+	for i, v := range enginetest.Demo(t)[begin : begin+4*16000] {
+		samples[2*16000+i] += int(v * 32768)
 	}
 	file, err := os.Create(filepath.Join(folder, "talk.wav"))
 	testkit.NoError(t, err)
@@ -42,24 +43,6 @@ func makeSet(t *testing.T) (dir string) {
 	write(t, filepath.Join(folder, "talk.rttm"), "SPEAKER talk 1 2.000 4.000 <NA> <NA> A <NA> <NA>\n")
 	write(t, filepath.Join(folder, "talk.uem"), "talk 1 0.000 12.000\n")
 	return dir
-}
-
-// firstSpeech is n samples of the demo conversation from the first turn on, at
-// 16 kHz.
-func firstSpeech(t *testing.T, n int) (samples []int32) {
-	t.Helper()
-	file, err := os.Open("../../capture/demo/demo.flac")
-	testkit.NoError(t, err)
-	defer file.Close()
-	stream, err := flac.New(file)
-	testkit.NoError(t, err)
-	const begin = 9 * 1600 // 0.9 s, as demo.rttm has it
-	for len(samples) < begin+n {
-		frame, err := stream.ParseNext()
-		testkit.NoError(t, err)
-		samples = append(samples, frame.Subframes[0].Samples...)
-	}
-	return samples[begin : begin+n]
 }
 
 func write(t *testing.T, path, text string) {

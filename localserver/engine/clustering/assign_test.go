@@ -9,16 +9,9 @@ import (
 func twoPeople(continuityBonus float64) (*Clusterer, []person) {
 	p := Default()
 	p.ContinuityBonus = continuityBonus
-	c := New(p, 2)
 	r := rand.New(rand.NewPCG(7, 1))
 	people := []person{newPerson(r), newPerson(r)}
-	for _, s := range people {
-		v := speaker{}
-		v.add(&s.e, 20)
-		v.normalise()
-		c.speakers = append(c.speakers, v)
-	}
-	return c, people
+	return known(p, 2, people...), people
 }
 
 // assignThree assigns three segments of one local speaker. The first and the last

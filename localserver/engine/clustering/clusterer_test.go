@@ -33,17 +33,24 @@ func (s person) similar(cos float64) person {
 	return person{e, s.r}
 }
 
-func unit(f func(i int) float64) (e Embedding) {
-	var norm float64
+func unit(f func(i int) float64) Embedding {
 	var v [Dim]float64
 	for i := range v {
 		v[i] = f(i)
-		norm += v[i] * v[i]
 	}
-	for i := range v {
-		e[i] = float32(v[i] / math.Sqrt(norm))
+	return Unit(&v)
+}
+
+// known is a Clusterer with speakers, 20 s of each person.
+func known(p Params, most int, people ...person) *Clusterer {
+	c := New(p, most)
+	for _, s := range people {
+		v := speaker{}
+		v.add(&s.e, 20)
+		v.normalise()
+		c.speakers = append(c.speakers, v)
 	}
-	return e
+	return c
 }
 
 // session plays turns, each of one person or of two at once, as windows of 5 s
@@ -211,13 +218,10 @@ func TestShortClusterNeedsALargerMargin(t *testing.T) {
 		duration, below float64 // seconds, cosine below NewSpeakerMargin
 		speakers        int
 	}{{p.NewSpeakerDuration, 0.01, 2}, {short, 0.01, 1}, {short, 0.05, 2}, {least, 0.05, 1}} {
-		known := newPerson(rand.New(rand.NewPCG(7, 1)))
-		one := New(p, MaxSpeakers)
-		one.speakers = []speaker{{}}
-		one.speakers[0].add(&known.e, 20)
-		one.speakers[0].normalise()
+		someone := newPerson(rand.New(rand.NewPCG(7, 1)))
+		one := known(p, MaxSpeakers, someone)
 		cos := one.threshold(c.duration, &one.speakers[0]) - p.NewSpeakerMargin - c.below
-		one.clusters = []segmentCluster{{embedding: plain(known.similar(cos).e), duration: c.duration}}
+		one.clusters = []segmentCluster{{embedding: plain(someone.similar(cos).e), duration: c.duration}}
 		one.createSpeakers(&Window{})
 		one.createSpeakers(&Window{})
 		if n := one.Speakers(); n != c.speakers {
@@ -229,7 +233,7 @@ func TestShortClusterNeedsALargerMargin(t *testing.T) {
 // A new speaker must meet the criteria in two consecutive windows.
 func TestANewSpeakerIsConfirmed(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 1))
-	known, fresh := newPerson(r), newPerson(r)
+	someone, fresh := newPerson(r), newPerson(r)
 	for _, c := range []struct {
 		name     string
 		windows  []*Embedding
@@ -237,12 +241,9 @@ func TestANewSpeakerIsConfirmed(t *testing.T) {
 	}{
 		{"once", []*Embedding{&fresh.e}, 1},
 		{"twice", []*Embedding{&fresh.e, &fresh.e}, 2},
-		{"with a window between", []*Embedding{&fresh.e, &known.e, &fresh.e}, 1},
+		{"with a window between", []*Embedding{&fresh.e, &someone.e, &fresh.e}, 1},
 	} {
-		one := New(Default(), MaxSpeakers)
-		one.speakers = []speaker{{}}
-		one.speakers[0].add(&known.e, 20)
-		one.speakers[0].normalise()
+		one := known(Default(), MaxSpeakers, someone)
 		for _, e := range c.windows {
 			one.clusters = []segmentCluster{{embedding: plain(*e), duration: 3}}
 			one.createSpeakers(&Window{})

@@ -34,17 +34,12 @@ func people(n int) (list []person) {
 	return list
 }
 
-func (p *person) say() (e clustering.Embedding) {
-	norm := 0.0
-	var v [clustering.Dim]float64
-	for i, x := range p.voice {
-		v[i] = x + 0.3*p.r.NormFloat64()
-		norm += v[i] * v[i]
+func (p *person) say() clustering.Embedding {
+	v := p.voice
+	for i := range v {
+		v[i] += 0.3 * p.r.NormFloat64()
 	}
-	for i, x := range v {
-		e[i] = float32(x / math.Sqrt(norm))
-	}
-	return e
+	return clustering.Unit(&v)
 }
 
 // addMultiscale adds those that a window completes to it. talking gives those of a frame;
