@@ -51,16 +51,11 @@ func TestDefaultOutput(t *testing.T) {
 	capturetest.Need(t, "pulseaudio", "pactl", "parec")
 	server := capturetest.SoundServer(t)
 	server.Use(t)
-	pactl := func(args ...string) {
-		if out, err := server.Command("pactl", args...).CombinedOutput(); err != nil {
-			t.Fatalf("pactl %v: %v\n%s", args, err, out)
-		}
-	}
-	pactl("load-module", "module-null-sink", "sink_name=headphones", "sink_properties=device.description=Headphones")
-	pactl("set-default-sink", "mic")
+	server.Run(t, "pactl", "load-module", "module-null-sink", "sink_name=headphones", "sink_properties=device.description=Headphones")
+	server.Run(t, "pactl", "set-default-sink", "mic")
 	src, err := Open(t.Context(), Spec{Input: "speakers"})
 	testkit.NoError(t, err)
-	pactl("set-default-sink", "headphones")
+	server.Run(t, "pactl", "set-default-sink", "headphones")
 	ctx, end := context.WithTimeout(t.Context(), 60*time.Second)
 	defer end()
 	r := NewChunkReader(ctx, src, Realtime)

@@ -84,11 +84,9 @@ func TestVirtualMicrophone(t *testing.T) {
 	t.Parallel()
 	capturetest.Need(t, "pulseaudio", "paplay", "pactl")
 	server := capturetest.SoundServer(t)
-	env := server.Env()
-
 	dir := t.TempDir()
 	recording, played := filepath.Join(dir, "captured.wav"), filepath.Join(dir, "played.wav")
-	r := startRecorder(t, env, recording)
+	r := startRecorder(t, server.Env(), recording)
 
 	// Bursts of 0.2 s every 0.4 s, each at a pitch of its own.
 	var pitches []float64
@@ -102,11 +100,7 @@ func TestVirtualMicrophone(t *testing.T) {
 	testkit.NoError(t, err)
 	testkit.NoError(t, w.Write(x))
 	testkit.NoError(t, w.Close())
-	player := exec.Command("paplay", "--device=mic", played)
-	player.Env = env
-	if msg, err := player.CombinedOutput(); err != nil {
-		t.Fatalf("paplay: %v\n%s", err, msg)
-	}
+	server.Run(t, "paplay", "--device=mic", played)
 	time.Sleep(1500 * time.Millisecond) // until the device has delivered it
 
 	testkit.NoError(t, server.Process.Kill())
@@ -140,11 +134,8 @@ func TestLastMicrophoneRemoved(t *testing.T) {
 	server := capturetest.SoundServer(t)
 	r := startRecorder(t, server.Env(), filepath.Join(t.TempDir(), "captured.wav"))
 	time.Sleep(time.Second) // until it knows that there is one
-	for _, args := range [][]string{{"load-module", "module-rescue-streams"}, {"unload-module", "module-remap-source"}} {
-		if out, err := server.Command("pactl", args...).CombinedOutput(); err != nil {
-			t.Fatalf("pactl %v: %v\n%s", args, err, out)
-		}
-	}
+	server.Run(t, "pactl", "load-module", "module-rescue-streams")
+	server.Run(t, "pactl", "unload-module", "module-remap-source")
 	if report := r.loss(); !strings.Contains(report.Error, "no microphone any more") {
 		t.Errorf("%+v", report)
 	}
@@ -159,9 +150,8 @@ func TestSoundServerThatHangs(t *testing.T) {
 	t.Parallel()
 	capturetest.Need(t, "pulseaudio", "pactl")
 	server := capturetest.SoundServer(t)
-	env := server.Env()
 	recording := filepath.Join(t.TempDir(), "captured.wav")
-	r := startRecorder(t, env, recording)
+	r := startRecorder(t, server.Env(), recording)
 	time.Sleep(500 * time.Millisecond)
 	testkit.NoError(t, server.Process.Signal(syscall.SIGSTOP))
 	report := r.loss()

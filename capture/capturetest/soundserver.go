@@ -82,6 +82,16 @@ func (s *Server) Command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// Run runs a client of the server and returns what it writes.
+func (s *Server) Run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := s.Command(name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
 // SoundServer starts a PulseAudio in a temporary folder; the end of the test kills it.
 func SoundServer(t *testing.T) *Server {
 	t.Helper()

@@ -42,15 +42,8 @@ func TestRemovedMicrophone(t *testing.T) {
 	capturetest.Need(t, "pulseaudio", "pactl", "parec")
 	server := capturetest.SoundServer(t)
 	server.Use(t)
-	pactl := func(args ...string) string {
-		out, err := server.Command("pactl", args...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("pactl %v: %v\n%s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	pactl("load-module", "module-rescue-streams")
-	desk := pactl("load-module", "module-remap-source", "master=mic.monitor", "source_name=desk", "source_properties=device.description=Büro")
+	server.Run(t, "pactl", "load-module", "module-rescue-streams")
+	desk := server.Run(t, "pactl", "load-module", "module-remap-source", "master=mic.monitor", "source_name=desk", "source_properties=device.description=Büro")
 	r := FindRecorder("parec")
 	s, err := r.openWithin(t.Context(), "büro", false, false, time.Minute)
 	testkit.NoError(t, err)
@@ -58,7 +51,7 @@ func TestRemovedMicrophone(t *testing.T) {
 	if name := s.Device().Name; name != "Büro" {
 		t.Errorf("the device is called %q", name)
 	}
-	pactl("unload-module", desk)
+	server.Run(t, "pactl", "unload-module", desk)
 	for deadline := time.Now().Add(time.Minute); err == nil && time.Now().Before(deadline); {
 		_, _, err = s.Read()
 	}
@@ -75,9 +68,7 @@ func TestNoMicrophone(t *testing.T) {
 	if list, err := List(t.Context()); PlaysOnly(t.Context()) || len(list) == 0 {
 		t.Errorf("the server has a microphone: %v, %v", list, err)
 	}
-	if out, err := server.Command("pactl", "unload-module", "module-remap-source").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	server.Run(t, "pactl", "unload-module", "module-remap-source")
 	if list, err := List(t.Context()); !PlaysOnly(t.Context()) || len(list) != 0 {
 		t.Errorf("the server has no microphone: %v, %v", list, err)
 	}

@@ -18,9 +18,7 @@ import (
 // pause suspends the virtual microphone, or resumes it.
 func pause(t *testing.T, s *capturetest.Server, suspend string) {
 	t.Helper()
-	if out, err := s.Command("pactl", "suspend-source", "virtmic", suspend).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	s.Run(t, "pactl", "suspend-source", "virtmic", suspend)
 }
 
 // recorded reads the gaps and the length of a recording with audio.
@@ -61,17 +59,11 @@ func TestMicrophoneFollows(t *testing.T) {
 	t.Parallel()
 	capturetest.Need(t, "pulseaudio", "pactl")
 	server := capturetest.SoundServer(t)
-	pactl := func(args ...string) {
-		t.Helper()
-		if out, err := server.Command("pactl", args...).CombinedOutput(); err != nil {
-			t.Fatalf("pactl %v: %v: %s", args, err, out)
-		}
-	}
-	pactl("set-default-source", "virtmic")
-	pactl("load-module", "module-remap-source", "master=mic.monitor", "source_name=usb", "source_properties=device.description=Headset")
+	server.Run(t, "pactl", "set-default-source", "virtmic")
+	server.Run(t, "pactl", "load-module", "module-remap-source", "master=mic.monitor", "source_name=usb", "source_properties=device.description=Headset")
 	p := startWith(t, server.Vars, "live", "--input", "mic", "--output", "json")
 	p.says("delivers only silence", 1) // so the watch has begun
-	pactl("set-default-source", "usb")
+	server.Run(t, "pactl", "set-default-source", "usb")
 	p.says(`the sound server records "Headset" instead of `, 1)
 	p.signal(os.Interrupt)
 	p.ends(exitInterrupted)
