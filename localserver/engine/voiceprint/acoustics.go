@@ -19,8 +19,6 @@ const (
 	conditions // how many
 )
 
-func unchanged(samples []float32) []float32 { return samples }
-
 // simulateTelephone is audio as through a telephone line: 300 Hz to 3.4 kHz.
 func simulateTelephone(samples []float32) []float32 {
 	return lowpass(highpass(samples, 300), 3400)

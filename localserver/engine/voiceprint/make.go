@@ -61,6 +61,7 @@ func Make(samples []float32) (Voiceprint, error) {
 type Maker struct {
 	windows   *inference.Stream
 	clusterer *clustering.Clusterer
+	one       *clustering.Clusterer // takes all of the audio for one person's
 	samples   []float32
 	pushed    int // samples that the networks have seen
 	energy    float64
@@ -70,8 +71,10 @@ type Maker struct {
 
 // NewMaker returns a Maker.
 func NewMaker() *Maker {
-	return &Maker{windows: inference.New(hopSamples), clusterer: clustering.New(clustering.Default(), clustering.MaxSpeakers)}
+	return &Maker{windows: inference.New(hopSamples), clusterer: clustering.New(clustering.Default(), clustering.MaxSpeakers), one: onePerson()}
 }
+
+func onePerson() *clustering.Clusterer { return clustering.New(clustering.Default(), 1) }
 
 // Push takes the next samples. Those beyond MaxSeconds are left out; those that are
 // not finite count as silence.
@@ -92,6 +95,7 @@ func (m *Maker) Push(samples []float32) {
 func (m *Maker) push(step []float32) {
 	if w := m.windows.Push(step, false); w != nil {
 		m.clusterer.Add(w)
+		m.one.Add(w)
 		m.count(w)
 	}
 }
@@ -158,21 +162,18 @@ func tooShort(usable float64) error {
 
 // embed makes the voiceprint of audio that is known to be of one person.
 func (m *Maker) embed() Voiceprint {
-	var embeddings [conditions]clustering.Embedding
-	var duration float64
-	for k, through := range [conditions]func([]float32) []float32{recorded: unchanged, telephone: simulateTelephone, farField: simulateFarField} {
-		windows, one := inference.New(hopSamples), clustering.New(clustering.Default(), 1)
-		samples := append(through(m.samples), make([]float32, padding)...)
-		for ; len(samples) >= stepSamples; samples = samples[stepSamples:] {
+	asRecorded, duration := clustering.Centroid(m.one.Embeddings(0))
+	embeddings := [conditions]clustering.Embedding{recorded: asRecorded}
+	for k, samples := range map[int][]float32{telephone: simulateTelephone(m.samples), farField: simulateFarField(m.samples)} {
+		windows, one := inference.New(hopSamples), onePerson()
+		for samples = append(samples, make([]float32, padding)...); len(samples) >= stepSamples; samples = samples[stepSamples:] {
 			if w := windows.Push(samples[:stepSamples], false); w != nil {
 				one.Add(w)
 			}
 		}
 		var found float64
-		if embeddings[k], found = clustering.Centroid(one.Embeddings(0)); k == recorded {
-			duration = found
-		} else if found == 0 { // the networks find no speech in this condition
-			embeddings[k] = embeddings[recorded]
+		if embeddings[k], found = clustering.Centroid(one.Embeddings(0)); found == 0 { // the networks find no speech in this condition
+			embeddings[k] = asRecorded
 		}
 	}
 	return newVoiceprint(embeddings, duration)
