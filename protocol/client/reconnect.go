@@ -177,7 +177,7 @@ func (r *reconnector) state() ConnectionStatus {
 // lost notes the loss of a stream that was opened at a time. An outage includes
 // connections that are lost within minUptime.
 func (r *reconnector) lost(opened time.Time, why error) {
-	if r.client.config.now().Sub(opened) >= minUptime {
+	if time.Since(opened) >= minUptime {
 		r.began, r.attempts, r.last = time.Time{}, 0, false
 	}
 	r.begin(why, false)
@@ -210,7 +210,7 @@ func (r *reconnector) connected() {
 func (r *reconnector) run(ctx context.Context, connect func(context.Context) (attemptStep, error)) error {
 	lost := r.state().Lost
 	if r.began.IsZero() {
-		r.began = r.client.config.now()
+		r.began = time.Now()
 	}
 	if r.last { // its connection was lost at once
 		return hint.Errorf(hint.Of(lost), "%w: %w", errNotResumed, lost)
@@ -219,7 +219,7 @@ func (r *reconnector) run(ctx context.Context, connect func(context.Context) (at
 	for {
 		r.attempts++
 		wait := r.client.config.backOff(r.attempts, failed)
-		if left := r.limit - r.client.config.now().Sub(r.began); wait > left {
+		if left := r.limit - time.Since(r.began); wait > left {
 			return r.limitReached(lost, failed, wait, left)
 		}
 		r.last = r.wait(ctx, failed, wait) || r.last

@@ -25,6 +25,8 @@ const (
 	assumedLatency = 2 * time.Second
 	// eventDelay is how much later than that its events may arrive.
 	eventDelay = 500 * time.Millisecond
+	// decidedEvery is how often it is checked what was decided.
+	decidedEvery = 250 * time.Millisecond
 	// warmUp is audio before the cut that is retransmitted to a new stream.
 	warmUp = time.Second
 	// maxAhead is how far the audio may run ahead of real time on the clock of a
@@ -212,7 +214,7 @@ func (r *ResilientStream) State() State {
 	defer r.mu.Unlock()
 	st := State{StreamStats: r.stream.Stats(), ID: r.id, Connection: r.reconnect.state(), NewLabels: r.newLabels}
 	st.ChunksSent += r.earlier
-	r.buffer.fill(&st, r.client.config.now())
+	r.buffer.fill(&st)
 	return st
 }
 
@@ -230,7 +232,7 @@ func (r *ResilientStream) manage(s *Stream) {
 		r.info = s.Wait()
 		sender.Wait()
 		sending := s.sending()
-		idle := r.client.config.now().Sub(sending.lastBegun)
+		idle := time.Since(sending.lastBegun)
 		if r.o.Limit <= 0 || r.ctx.Err() != nil || !retryAfterLoss(r.info, !sending.endSent.IsZero(), idle) {
 			r.deliverEvents(r.merger.abandon())
 			return
@@ -325,7 +327,7 @@ func (r *ResilientStream) replaceStream(s *Stream, resumed bool, cut float64) {
 
 // forwardEvents delivers the events of one stream until its end.
 func (r *ResilientStream) forwardEvents(s *Stream) {
-	tick := time.NewTicker(r.client.config.decidedEvery)
+	tick := time.NewTicker(decidedEvery)
 	defer tick.Stop()
 	for {
 		var events []protocol.Event

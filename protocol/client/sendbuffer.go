@@ -156,12 +156,12 @@ func (b *sendBuffer) waiting() (n int, ended bool) {
 }
 
 // fill sets what a State says of the audio.
-func (b *sendBuffer) fill(st *State, now time.Time) {
+func (b *sendBuffer) fill(st *State) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	st.Sent, st.Dropped, st.Gaps = b.until, b.dropped, slices.Clip(b.gaps)
 	if !b.begun.IsZero() {
-		st.Ahead = time.Duration(b.reached)*protocol.ChunkDuration - now.Sub(b.begun)
+		st.Ahead = time.Duration(b.reached)*protocol.ChunkDuration - time.Since(b.begun)
 	}
 }
 
@@ -177,11 +177,11 @@ func (b *sendBuffer) take() bufferedChunk {
 }
 
 // sent notes that a chunk has been written to the stream.
-func (b *sendBuffer) sent(seq int64, now time.Time) {
+func (b *sendBuffer) sent(seq int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.begun.IsZero() {
-		b.begun = now.Add(-time.Duration(seq) * protocol.ChunkDuration)
+		b.begun = time.Now().Add(-time.Duration(seq) * protocol.ChunkDuration)
 	}
 	b.reached, b.until = max(b.reached, seq+1), max(b.until, chunkTime(seq+1))
 	if b.next > sentBuffer {

@@ -59,7 +59,7 @@ func TestForgetLeavesWhatIsBeingSent(t *testing.T) {
 	for seq := range int64(3) {
 		testkit.NoError(t, b.put(context.Background(), bufferedChunk{seq: seq}, nil))
 	}
-	b.sent(b.take().seq, time.Now())
+	b.sent(b.take().seq)
 	b.take()
 	b.forget(3600)
 	if n, _ := b.waiting(); n != 1 || len(b.chunks) != 2 || b.dropped != 0 || len(b.gaps) != 0 {

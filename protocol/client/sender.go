@@ -21,7 +21,7 @@ func (r *ResilientStream) sendBuffered(s *Stream) {
 				return
 			}
 			n++
-			r.buffer.sent(c.seq, s.config.now())
+			r.buffer.sent(c.seq)
 		case ended:
 			if s.EndOfStream(r.ctx) == nil {
 				r.endOnce.Do(func() { close(r.endSent) }) // another stream may have sent it
@@ -42,7 +42,7 @@ func (r *ResilientStream) sendBuffered(s *Stream) {
 // the first chunk, which may have taken long.
 func (r *ResilientStream) pace(s *Stream, n int64) bool {
 	for !r.o.Unpaced && time.Duration(n+1)*protocol.ChunkDuration > maxAhead {
-		sending, now := s.sending(), s.config.now()
+		sending, now := s.sending(), time.Now()
 		first := sending.firstAcked
 		if at := sending.firstBegun.Add(ackTimeout); first.IsZero() && now.After(at) {
 			first = at

@@ -147,9 +147,9 @@ func TestSlowServiceThatStopsIsGivenUp(t *testing.T) {
 				sendRealTime(t, s, 200)
 				for range s.Events() {
 				}
-				c, info := s.config, s.Wait()
+				info := s.Wait()
 				took := time.Since(stopped)
-				if info.Reason != TimedOut || took < c.drainTimeout-c.pingEvery || took > c.drainLimit {
+				if info.Reason != TimedOut || took < drainTimeout-s.config.pingEvery || took > drainLimit {
 					t.Errorf("after %s: %+v", took, info)
 				}
 			})
@@ -208,15 +208,18 @@ func TestServiceThatDecidesAtTheEndIsWaitedFor(t *testing.T) {
 // still acknowledges audio.
 func TestManyUnansweredPings(t *testing.T) {
 	t.Parallel()
-	now := time.Unix(0, 0)
-	c := defaultConfig()
-	c.now = func() time.Time { return now }
-	s := &Stream{config: c}
+	synctest.Test(t, manyUnansweredPings)
+}
+
+func manyUnansweredPings(t *testing.T) {
+	const pingEvery = 2 * time.Second
+	s := &Stream{}
 	for n := range int64(2 * maxPings) { // numbered from 1
 		s.sent = 20 * n
 		s.nextPing()
-		now = now.Add(c.pingEvery)
+		time.Sleep(pingEvery)
 	}
+	now := time.Now()
 	if len(s.pings) != maxPings {
 		t.Fatalf("%d pings are kept", len(s.pings))
 	}
@@ -224,7 +227,7 @@ func TestManyUnansweredPings(t *testing.T) {
 	if acked := s.sending().acked; acked != 0 {
 		t.Errorf("an answer to no ping acknowledges %d chunks", acked)
 	}
-	if took := s.acknowledge(maxPings/2, now); took != time.Duration(3*maxPings/2+1)*c.pingEvery {
+	if took := s.acknowledge(maxPings/2, now); took != time.Duration(3*maxPings/2+1)*pingEvery {
 		t.Errorf("a round trip of %s", took)
 	}
 	if acked, first := s.acked, s.firstAcked; acked != 20*(maxPings/2-1) || first != now {

@@ -25,39 +25,25 @@ import (
 // Whoever finds that the stream cannot continue passes the cause to abort or
 // writeFailed, which makes the reader return.
 
-// config holds the bounds of streams. Tests shorten them.
-type config struct {
-	pingEvery       time.Duration
-	readTimeout     time.Duration // silence of the service, pongs included
-	writeTimeout    time.Duration // for one message
-	drainTimeout    time.Duration // after end_of_stream without an event or acknowledged audio, see Stream.armRead
-	drainLimit      time.Duration // after end_of_stream without progress, see Stream.progress
-	maxServiceDelay time.Duration // what these are extended by at most, see Stream.serviceDelay
-	writeGrace      time.Duration // to find the service's reason after a failed write
-	eventQueue      int           // events
-	maxMessage      int64         // bytes
-	now             func() time.Time
+const (
+	readTimeout     = 9 * time.Second  // silence of the service, pongs included
+	drainTimeout    = 10 * time.Second // after end_of_stream without an event or acknowledged audio, see Stream.armRead
+	drainLimit      = 60 * time.Second // after end_of_stream without progress, see Stream.progress
+	maxServiceDelay = 50 * time.Second // what these are extended by at most, see Stream.serviceDelay
+	maxMessageBytes = 1 << 20
+)
 
-	// Of streams that reconnect.
-	decidedEvery time.Duration // how often a ResilientStream checks what was decided
+// config holds what tests shorten.
+type config struct {
+	pingEvery    time.Duration
+	writeTimeout time.Duration // for one message
+	writeGrace   time.Duration // to find the service's reason after a failed write
+	eventQueue   int           // events
 	backOff      func(attempt int, err error) time.Duration
 }
 
 func defaultConfig() config {
-	return config{
-		pingEvery:       2 * time.Second,
-		readTimeout:     9 * time.Second,
-		writeTimeout:    10 * time.Second,
-		drainTimeout:    10 * time.Second,
-		drainLimit:      60 * time.Second,
-		maxServiceDelay: 50 * time.Second,
-		writeGrace:      time.Second,
-		eventQueue:      256,
-		maxMessage:      1 << 20,
-		now:             time.Now,
-		decidedEvery:    250 * time.Millisecond,
-		backOff:         backOff,
-	}
+	return config{pingEvery: 2 * time.Second, writeTimeout: 10 * time.Second, writeGrace: time.Second, eventQueue: 256, backOff: backOff}
 }
 
 // StreamStats are the counters of a stream.
@@ -129,7 +115,7 @@ type sendingState struct {
 }
 
 func newStream(conn *websocket.Conn, config config) *Stream {
-	now := config.now()
+	now := time.Now()
 	s := &Stream{
 		conn: conn, config: config, opened: now, lastMessage: now,
 		sendingState: sendingState{firstBegun: now, lastBegun: now},
@@ -139,7 +125,7 @@ func newStream(conn *websocket.Conn, config config) *Stream {
 		frame:        make([]byte, 0, protocol.ChunkBytes),
 		open:         map[string]float64{},
 	}
-	conn.SetReadLimit(config.maxMessage)
+	conn.SetReadLimit(maxMessageBytes)
 	conn.SetPongHandler(s.pong)
 	return s
 }
@@ -178,7 +164,7 @@ func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
 	if err := s.writable(ctx); err != nil {
 		return err
 	}
-	begun := s.config.now()
+	begun := time.Now()
 	chunk, err := s.beginChunk(seq, begun)
 	if err != nil {
 		return err
@@ -190,7 +176,7 @@ func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
 	if s.waiting != nil {
 		chunk.Waiting = s.waiting()
 	}
-	s.tracer.chunk(chunk, begun, s.config.now(), err)
+	s.tracer.chunk(chunk, begun, time.Now(), err)
 	return err
 }
 
@@ -253,7 +239,7 @@ func (s *Stream) noteSent(seq int64, begun time.Time) (ahead time.Duration) {
 		s.realStart = begun.Add(-time.Duration(seq) * protocol.ChunkDuration)
 		notify(s.pingNow)
 	}
-	return time.Duration(s.nextSeq)*protocol.ChunkDuration - s.config.now().Sub(s.realStart)
+	return time.Duration(s.nextSeq)*protocol.ChunkDuration - time.Since(s.realStart)
 }
 
 // sending is the state of the sending now.
@@ -276,7 +262,7 @@ func (s *Stream) EndOfStream(ctx context.Context) error {
 		s.mu.Unlock()
 		return nil
 	}
-	s.endSent = s.config.now() // before the write: the close may come at once
+	s.endSent = time.Now() // before the write: the close may come at once
 	s.mu.Unlock()
 	s.tracer.message(protocol.EndOfStreamMessage)
 	if err := s.write(websocket.TextMessage, []byte(protocol.EndOfStreamMessage)); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -72,7 +73,7 @@ func (s *Stream) event(kind int, payload []byte) protocol.Event {
 		text := fmt.Sprintf("binary message of %d bytes", len(payload))
 		e = protocol.Event{Raw: protocol.OneLine([]byte(text)), Err: text + ", which services do not send"}
 	}
-	e.Received = s.config.now()
+	e.Received = time.Now()
 	if e.IsTurn() {
 		s.mu.Lock()
 		s.decided = max(s.decided, min(e.Timestamp, protocol.MaxTimestamp))
@@ -120,10 +121,10 @@ func (s *Stream) deliver(e protocol.Event) bool {
 		return true
 	default:
 	}
-	begun := s.config.now()
+	begun := time.Now()
 	select {
 	case s.events <- e:
-		s.noteMessage(s.config.now().Sub(begun))
+		s.noteMessage(time.Since(begun))
 		return true
 	case <-s.aborted:
 		return false
@@ -133,7 +134,7 @@ func (s *Stream) deliver(e protocol.Event) bool {
 func (s *Stream) noteMessage(stalled time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lastMessage = s.config.now()
+	s.lastMessage = time.Now()
 	if !s.endSent.IsZero() || s.writeErr != nil {
 		s.stalled += stalled
 	}
@@ -146,23 +147,20 @@ func (s *Stream) noteMessage(stalled time.Duration) {
 func (s *Stream) armRead() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.config.now()
-	if s.writeErr != nil {
-		s.setReadDeadline(s.failedAt.Add(s.config.writeGrace + s.stalled).Sub(now))
-		return
-	}
-	left := s.config.readTimeout
-	if !s.endSent.IsZero() {
+	now, delay := time.Now(), s.serviceDelay()
+	deadline := now.Add(readTimeout + delay)
+	switch {
+	case s.writeErr != nil:
+		deadline = s.failedAt.Add(s.config.writeGrace + s.stalled)
+	case !s.endSent.IsZero():
 		progress := latest(s.endSent, s.progress)
-		left = min(s.config.drainTimeout,
-			latest(progress, s.lastMessage).Sub(now)+s.config.drainTimeout+s.undecided(),
-			progress.Sub(now)+s.config.drainLimit+s.stalled-s.serviceDelay(now))
+		deadline = slices.MinFunc([]time.Time{
+			now.Add(drainTimeout + delay),
+			latest(progress, s.lastMessage).Add(drainTimeout + s.undecided() + delay),
+			progress.Add(drainLimit + s.stalled),
+		}, time.Time.Compare)
 	}
-	s.setReadDeadline(left + s.serviceDelay(now))
-}
-
-func (s *Stream) setReadDeadline(left time.Duration) {
-	_ = s.conn.SetReadDeadline(time.Now().Add(left))
+	_ = s.conn.SetReadDeadline(deadline)
 }
 
 // undecided is the audio behind the newest event, except that of a usual latency:
@@ -170,22 +168,22 @@ func (s *Stream) setReadDeadline(left time.Duration) {
 // held.
 func (s *Stream) undecided() time.Duration {
 	decided := time.Duration(s.decided * float64(time.Second))
-	return min(max(time.Duration(s.sent)*protocol.ChunkDuration-decided-assumedLatency, 0), s.config.maxServiceDelay)
+	return min(max(time.Duration(s.sent)*protocol.ChunkDuration-decided-assumedLatency, 0), maxServiceDelay)
 }
 
 // serviceDelay is how far behind the service is: the time that it took to respond to the
 // newest ping, or that the oldest has waited for a response; 0 when it responds to each
 // before the next. It responds to a ping when it has read the audio before it, so a
 // slow service is silent for about as long again. s.mu is held.
-func (s *Stream) serviceDelay(now time.Time) time.Duration {
+func (s *Stream) serviceDelay() time.Duration {
 	behind := s.rtt
 	if len(s.pings) > 0 {
-		behind = max(behind, now.Sub(s.pings[0].at))
+		behind = max(behind, time.Since(s.pings[0].at))
 	}
 	if behind < s.config.pingEvery {
 		return 0
 	}
-	return min(behind, s.config.maxServiceDelay)
+	return min(behind, maxServiceDelay)
 }
 
 func latest(a, b time.Time) time.Time {
@@ -198,7 +196,7 @@ func latest(a, b time.Time) time.Time {
 // pong measures the round-trip time, and acknowledges the audio before the ping.
 // gorilla calls it from within the reader.
 func (s *Stream) pong(payload string) error {
-	now, took := s.config.now(), time.Duration(0)
+	now, took := time.Now(), time.Duration(0)
 	if len(payload) == 8 {
 		took = s.acknowledge(binary.BigEndian.Uint64([]byte(payload)), now)
 	}
@@ -237,7 +235,7 @@ func (s *Stream) nextPing() uint64 {
 	defer s.mu.Unlock()
 	s.lastPing++
 	if len(s.pings) < maxPings {
-		s.pings = append(s.pings, ping{number: s.lastPing, at: s.config.now(), sent: s.sent})
+		s.pings = append(s.pings, ping{number: s.lastPing, at: time.Now(), sent: s.sent})
 	}
 	return s.lastPing
 }
@@ -266,11 +264,11 @@ func (s *Stream) ending(cause error) CloseInfo {
 	switch {
 	case isTimeout(cause) && ended:
 		return CloseInfo{Reason: TimedOut, Err: hint.Errorf("Turns up to here are kept; the last ones may be missing.",
-			"the service did not close the stream after end_of_stream (waited %s)", s.config.now().Sub(s.endSent).Round(100*time.Millisecond))}
+			"the service did not close the stream after end_of_stream (waited %s)", time.Since(s.endSent).Round(100*time.Millisecond))}
 	case isTimeout(cause):
-		return CloseInfo{Reason: TimedOut, Err: hint.Errorf(again, "the service sent nothing for %s", s.config.readTimeout)}
+		return CloseInfo{Reason: TimedOut, Err: hint.Errorf(again, "the service sent nothing for %s", readTimeout)}
 	case errors.Is(cause, websocket.ErrReadLimit):
-		return CloseInfo{Reason: ProtocolError, Err: hint.Errorf(hintWrongService, "the service sent a message of more than %d bytes", s.config.maxMessage)}
+		return CloseInfo{Reason: ProtocolError, Err: hint.Errorf(hintWrongService, "the service sent a message of more than %d bytes", maxMessageBytes)}
 	case isFrame: // gorilla reports an end without a close frame as one
 		return CloseInfo{Reason: Lost, Err: hint.Errorf(again, "the connection ended without a close")}
 	case errors.Is(cause, syscall.ECONNRESET), errors.Is(cause, syscall.EPIPE):
@@ -332,7 +330,7 @@ func (s *Stream) overError() error {
 // write sends one message.
 func (s *Stream) write(kind int, payload []byte) error {
 	s.mu.Lock()
-	delay := s.serviceDelay(s.config.now())
+	delay := s.serviceDelay()
 	s.mu.Unlock()
 	_ = s.conn.SetWriteDeadline(time.Now().Add(s.config.writeTimeout + delay))
 	err := s.conn.WriteMessage(kind, payload)
@@ -357,8 +355,8 @@ func (s *Stream) writeFailed(err error) {
 	if s.writeErr != nil {
 		return
 	}
-	s.writeErr, s.failedAt, s.stalled = err, s.config.now(), 0
-	s.setReadDeadline(s.config.writeGrace)
+	s.writeErr, s.failedAt, s.stalled = err, time.Now(), 0
+	_ = s.conn.SetReadDeadline(s.failedAt.Add(s.config.writeGrace))
 }
 
 // ping is the pinger goroutine. It sends a ping at once, for a first round-trip

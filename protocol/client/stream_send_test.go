@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -97,27 +98,27 @@ func TestSendFindsTheServicesReason(t *testing.T) {
 
 // What was dropped is not behind.
 func TestAhead(t *testing.T) {
-	b := newSendBuffer(true, nil)
-	now := time.Unix(1000, 0)
-	s := &Stream{config: config{now: func() time.Time { return now }}}
-	for _, c := range []struct {
-		after time.Duration
-		seq   int64 // that is sent; -1 = none
-		want  time.Duration
-	}{
-		{time.Second, -1, 0}, {time.Second, 5, 100 * time.Millisecond}, {1100 * time.Millisecond, -1, 0}, {1100 * time.Millisecond, 6, 100 * time.Millisecond},
-		{3 * time.Second, -1, -1800 * time.Millisecond}, {3 * time.Second, 24, 0},
-	} {
-		now = time.Unix(1000, 0).Add(c.after)
-		if c.seq >= 0 {
-			b.sent(c.seq, now)
-			if got := s.noteSent(c.seq, now); got != c.want {
-				t.Errorf("chunk %d: the stream is ahead %s, want %s", c.seq, got, c.want)
+	synctest.Test(t, func(t *testing.T) {
+		b, s := newSendBuffer(true, nil), &Stream{}
+		for _, c := range []struct {
+			wait time.Duration // before the chunk
+			seq  int64         // -1 = none
+			want time.Duration
+		}{
+			{0, -1, 0}, {0, 5, 100 * time.Millisecond}, {100 * time.Millisecond, -1, 0}, {0, 6, 100 * time.Millisecond},
+			{1900 * time.Millisecond, -1, -1800 * time.Millisecond}, {0, 24, 0},
+		} {
+			time.Sleep(c.wait)
+			if c.seq >= 0 {
+				b.sent(c.seq)
+				if got := s.noteSent(c.seq, time.Now()); got != c.want {
+					t.Errorf("chunk %d: the stream is ahead %s, want %s", c.seq, got, c.want)
+				}
+			}
+			var st State
+			if b.fill(&st); st.Ahead != c.want {
+				t.Errorf("%+v: ahead %s", c, st.Ahead)
 			}
 		}
-		var st State
-		if b.fill(&st, now); st.Ahead != c.want {
-			t.Errorf("after %s: ahead %s, want %s", c.after, st.Ahead, c.want)
-		}
-	}
+	})
 }

@@ -128,9 +128,9 @@ func checkEnd(t *testing.T, info CloseInfo, says string) {
 // A service that is gone is noticed within 10 s, after several pings, whenever
 // the last of its responses came.
 func TestADeadServiceIsNoticedWithin10s(t *testing.T) {
-	c := defaultConfig()
-	if c.readTimeout+500*time.Millisecond > 10*time.Second || c.readTimeout < 4*c.pingEvery {
-		t.Errorf("silence counts as a loss after %v, pings are sent every %v", c.readTimeout, c.pingEvery)
+	pingEvery := defaultConfig().pingEvery
+	if readTimeout+500*time.Millisecond > 10*time.Second || readTimeout < 4*pingEvery {
+		t.Errorf("silence counts as a loss after %v, pings are sent every %v", readTimeout, pingEvery)
 	}
 }
 
@@ -195,7 +195,6 @@ func TestStreamWithoutAClose(t *testing.T) {
 // the configuration.
 func TestStreamTimesOut(t *testing.T) {
 	t.Parallel()
-	c := defaultConfig()
 	for _, c := range []struct {
 		name   string
 		ended  bool // after end_of_stream
@@ -203,13 +202,13 @@ func TestStreamTimesOut(t *testing.T) {
 		says   string
 		script script
 	}{
-		{"silent", false, c.readTimeout, fmt.Sprintf("the service sent nothing for %s", c.readTimeout), func(t *testing.T, conn *websocket.Conn) {
+		{"silent", false, readTimeout, fmt.Sprintf("the service sent nothing for %s", readTimeout), func(t *testing.T, conn *websocket.Conn) {
 			_, _ = io.Copy(io.Discard, conn.NetConn()) // answers no ping
 		}},
-		{"never closes", true, c.drainTimeout, "did not close the stream after end_of_stream", func(t *testing.T, conn *websocket.Conn) {
+		{"never closes", true, drainTimeout, "did not close the stream after end_of_stream", func(t *testing.T, conn *websocket.Conn) {
 			protocoltest.Drain(conn) // and answers pings
 		}},
-		{"chatters on", true, c.drainLimit, "did not close the stream after end_of_stream", func(t *testing.T, conn *websocket.Conn) {
+		{"chatters on", true, drainLimit, "did not close the stream after end_of_stream", func(t *testing.T, conn *websocket.Conn) {
 			go protocoltest.Drain(conn)
 			for conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"news"}`)) == nil {
 				time.Sleep(time.Second)
@@ -292,8 +291,7 @@ func TestStreamWaitsForItsConsumer(t *testing.T) {
 			reader.Wait()
 		}, func(c *config) { c.eventQueue = 4 })
 		testkit.NoError(t, s.EndOfStream(context.Background()))
-		c := s.config
-		time.Sleep(2 * max(c.readTimeout, c.writeTimeout, c.drainTimeout, c.drainLimit))
+		time.Sleep(2 * max(readTimeout, s.config.writeTimeout, drainTimeout, drainLimit))
 		var events []protocol.Event
 		for e := range s.Events() {
 			events = append(events, e)
