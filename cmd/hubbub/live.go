@@ -217,7 +217,7 @@ func openStream(ctx context.Context, server *connection, tracks int, rooms bool,
 	}
 	stream, err := server.OpenResilient(ctx, o)
 	if err == nil && o.Words && !stream.Words() {
-		_ = stream.Close()
+		stream.Close()
 		return nil, hint.Add(errors.New("the service has no speech recogniser"), "Give your own with --words, or leave it out.")
 	}
 	return stream, err

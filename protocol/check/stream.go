@@ -53,7 +53,7 @@ func receive(opened *client.Stream) *stream {
 }
 
 func (st *stream) close() {
-	_ = st.Close()
+	st.Close()
 	<-st.over
 }
 
@@ -146,7 +146,7 @@ func (c *checker) audio(ctx context.Context, s *Stage) error {
 		}
 		st.mu.Unlock()
 		// Closing the stream ends a write that hangs.
-		timeout := time.AfterFunc(c.Limit, func() { _ = st.Close() })
+		timeout := time.AfterFunc(c.Limit, st.Close)
 		err := st.Send(ctx, int64(i), c.Speech[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples])
 		if !timeout.Stop() {
 			return hint.Errorf(hintSlow, "the service accepted no audio for %v", c.Limit)

@@ -429,5 +429,5 @@ func TestTheKeyStaysOutOfTheStream(t *testing.T) {
 	if _, info := collect(t, s); info.Reason != GoingAway {
 		t.Errorf("%+v", info)
 	}
-	_ = s.Close()
+	s.Close()
 }

@@ -43,7 +43,7 @@ func (w *Watcher) resumed() (next *Stream) {
 	case w.ctx.Err() != nil:
 		w.info = CloseInfo{Reason: Cancelled, Err: w.ctx.Err()}
 		if next != nil {
-			_ = next.Close()
+			next.Close()
 		}
 		return nil
 	case err != nil || next == nil:

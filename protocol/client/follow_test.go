@@ -189,7 +189,7 @@ func TestWatcherClosedWhileAwaiting(t *testing.T) {
 	if st := w.Status(); st.Lost == nil || !st.Sender || st.Losses != 0 {
 		t.Errorf("%+v", st)
 	}
-	_ = w.Close()
+	w.Close()
 	if end := w.Wait(); end.Reason != Cancelled {
 		t.Errorf("%+v", end)
 	}

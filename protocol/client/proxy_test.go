@@ -139,7 +139,7 @@ func TestKindsOfProxies(t *testing.T) {
 		if _, ok := stream.tcp().(*net.TCPConn); !ok {
 			t.Errorf("%s: no TCP connection below TLS", scheme)
 		}
-		_ = stream.Close()
+		stream.Close()
 
 		via.Host = "127.0.0.1:1"
 		if _, err := client.OpenStream(context.Background(), live.URL); err == nil || !strings.HasPrefix(err.Error(), "the proxy cannot be reached: 127.0.0.1:1 ") {

@@ -176,11 +176,10 @@ func (r *ResilientStream) EndOfStream(ctx context.Context) error {
 }
 
 // Close ends the stream at once and returns when its goroutines have ended.
-func (r *ResilientStream) Close() error {
+func (r *ResilientStream) Close() {
 	r.cancel()
-	_ = r.current().Close()
+	r.current().Close()
 	<-r.over
-	return nil
 }
 
 func (r *ResilientStream) current() *Stream {
@@ -220,7 +219,7 @@ func (r *ResilientStream) State() State {
 
 // manage is the manager goroutine.
 func (r *ResilientStream) manage(s *Stream) {
-	defer func() { _ = r.current().Close() }()
+	defer func() { r.current().Close() }()
 	for {
 		s.waiting = func() int { n, _ := r.buffer.waiting(); return n }
 		var sender sync.WaitGroup
@@ -319,7 +318,7 @@ func (r *ResilientStream) replaceStream(s *Stream, resumed bool, cut float64) {
 	r.mu.Unlock()
 	r.reconnect.connected()
 	if r.ctx.Err() != nil { // Close has closed the old one
-		_ = s.Close()
+		s.Close()
 	}
 	r.deliverEvents(ends)
 	r.deliver(Update{Change: &ConnectionChange{Gap: gap, Resumed: resumed}})
@@ -346,7 +345,7 @@ func (r *ResilientStream) forwardEvents(s *Stream) {
 			r.buffer.forget(max(decided, r.merger.last) - warmUp.Seconds())
 		}
 		if !r.deliverEvents(events) {
-			_ = s.Close()
+			s.Close()
 			return
 		}
 	}

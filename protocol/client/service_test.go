@@ -51,7 +51,7 @@ func openStream(t *testing.T, s script, change func(*config)) *Stream {
 	}
 	stream, err := c.OpenStream(context.Background(), "wss"+strings.TrimPrefix(address, "https")+"/stream?token=tok-123")
 	testkit.NoError(t, err)
-	t.Cleanup(func() { _ = stream.Close() })
+	t.Cleanup(stream.Close)
 	return stream
 }
 
@@ -84,7 +84,7 @@ func connStream(t *testing.T, near, far net.Conn, s script, change func(*config)
 	stream := newStream(conn, c)
 	stream.start()
 	t.Cleanup(func() {
-		_ = stream.Close()
+		stream.Close()
 		server.Wait()
 	})
 	return stream
@@ -272,7 +272,7 @@ func (s *lossyService) open(o ResilientOptions, change func(*config)) *Resilient
 	}
 	l, err := c.OpenResilient(context.Background(), o)
 	testkit.NoError(s.t, err)
-	s.t.Cleanup(func() { _ = l.Close() })
+	s.t.Cleanup(l.Close)
 	return l
 }
 

@@ -325,10 +325,9 @@ func (s *Stream) Stats() StreamStats {
 // Close ends the stream at once, without waiting for the service, and returns
 // when its goroutines have ended. After the end it does nothing. Events that
 // were received can still be read from Events.
-func (s *Stream) Close() error {
+func (s *Stream) Close() {
 	s.abort(CloseInfo{Reason: Cancelled, Err: errClosedHere})
 	s.goroutines.Wait()
-	return nil
 }
 
 // abort ends the stream for a cause, unless another came first.

@@ -58,8 +58,8 @@ func TestStreamCompletes(t *testing.T) {
 	if !errors.Is(err, ErrStreamOver) {
 		t.Errorf("Send after the end: %v", err)
 	}
-	if err := s.Close(); err != nil || s.Wait().Reason != Completed {
-		t.Errorf("Close after the end: %v, %+v", err, s.Wait())
+	if s.Close(); s.Wait().Reason != Completed {
+		t.Errorf("Close after the end: %+v", s.Wait())
 	}
 }
 
@@ -351,7 +351,7 @@ func TestCloseUnblocksTheReader(t *testing.T) {
 	testkit.Eventually(t, "messages", func() bool { return received() >= 4 })
 	var closers sync.WaitGroup
 	for range 3 {
-		closers.Go(func() { _ = s.Close() })
+		closers.Go(s.Close)
 	}
 	closers.Wait()
 	events, info := collect(t, s)
@@ -395,7 +395,7 @@ func TestStreamIsSafeForManyGoroutines(t *testing.T) {
 		})
 	}
 	testkit.Eventually(t, "chunks and events", func() bool { return s.Stats().ChunksSent >= 50 && events.Load() >= 50 })
-	_ = s.Close()
+	s.Close()
 	all.Wait()
 	if info := s.Wait(); info.Reason != Cancelled {
 		t.Errorf("%+v", info)

@@ -66,7 +66,7 @@ func (t *Tracks) forward(track int, s *ResilientStream) {
 		for _, other := range t.streams {
 			if other != s {
 				other.cancel()
-				_ = other.current().Close()
+				other.current().Close()
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func (t *Tracks) forward(track int, s *ResilientStream) {
 func (t *Tracks) closeAll() {
 	var all sync.WaitGroup
 	for _, s := range t.streams {
-		all.Go(func() { _ = s.Close() })
+		all.Go(s.Close)
 	}
 	all.Wait()
 }
@@ -129,13 +129,12 @@ func (t *Tracks) Wait() CloseInfo {
 }
 
 // Close ends all streams at once. The caller may stop receiving from Updates.
-func (t *Tracks) Close() error {
+func (t *Tracks) Close() {
 	go func() {
 		for range t.updates { // a forwarder may wait for the caller
 		}
 	}()
 	t.closeAll()
-	return nil
 }
 
 // State is that of the first stream, with the sums of ChunksSent, Dropped and Losses, the

@@ -55,10 +55,9 @@ func (c *Client) Watch(ctx context.Context, id string, limit time.Duration, word
 func (w *Watcher) Status() ConnectionStatus { return w.reconnect.state() }
 
 // Close ends the watcher at once and returns when its goroutine has ended.
-func (w *Watcher) Close() error {
+func (w *Watcher) Close() {
 	w.cancel()
 	<-w.over
-	return nil
 }
 
 func (w *Watcher) id() string { return w.ids[len(w.ids)-1] }
@@ -67,7 +66,7 @@ func (w *Watcher) id() string { return w.ids[len(w.ids)-1] }
 func (w *Watcher) follow(stream *Stream) {
 	defer func() {
 		if stream != nil {
-			_ = stream.Close()
+			stream.Close()
 		}
 	}()
 	for {
@@ -102,7 +101,7 @@ func (w *Watcher) follow(stream *Stream) {
 // forward delivers the messages of a connection until its end. It counts those
 // that the service stores: neither states nor error messages.
 func (w *Watcher) forward(stream *Stream) {
-	stop := context.AfterFunc(w.ctx, func() { _ = stream.Close() })
+	stop := context.AfterFunc(w.ctx, stream.Close)
 	defer stop()
 	for e := range stream.Events() {
 		if !w.deliverEvents(w.place(e)) {

@@ -185,7 +185,7 @@ func TestWatcherLimit(t *testing.T) {
 		w, err := c.Watch(context.Background(), "id-1", watchLimit, false)
 		testkit.NoError(t, err)
 		<-w.Updates()
-		_ = w.Close() // nobody receives any more
+		w.Close() // nobody receives any more
 		if end := w.Wait(); end.Reason != Cancelled {
 			t.Errorf("%+v", end)
 		}

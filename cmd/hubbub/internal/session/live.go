@@ -24,7 +24,7 @@ type Stream interface {
 	Send(ctx context.Context, seq int64, samples []float32) error
 	EndOfStream(context.Context) error
 	Wait() client.CloseInfo
-	Close() error
+	Close()
 	Words() bool // the service sends what was said
 	State() client.State
 }
@@ -120,7 +120,7 @@ func (l *Live) run(ctx context.Context, d Display) error {
 func (l *Live) send(ctx context.Context) error {
 	err := recovered.Guard(func() error { return l.sendChunks(ctx) })
 	if recovered.Caught(err) {
-		_ = l.Stream.Close()
+		l.Stream.Close()
 	}
 	return err
 }
@@ -238,7 +238,7 @@ func (l *Live) draining() bool {
 func (l *Live) drain(interrupt context.Context) {
 	if interrupt.Err() == nil {
 		context.AfterFunc(interrupt, func() {
-			_ = l.Stream.Close()
+			l.Stream.Close()
 			l.skipWords()
 		})
 	}

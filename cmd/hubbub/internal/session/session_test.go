@@ -90,7 +90,7 @@ func liveWith(t *testing.T, s protocoltest.Service, dir string, o client.Resilie
 	testkit.NoError(t, err)
 	stream, err := newClient(t, s).OpenResilient(t.Context(), o)
 	testkit.NoError(t, err)
-	t.Cleanup(func() { _ = stream.Close() })
+	t.Cleanup(stream.Close)
 	annotations := protocol.NewAnnotationsStore(protocol.Annotations{})
 	recorder := recording.NewRecorder(source.Info(), recording.NewInfo("test", source.Info(), "server", time.Second, capture.Fast), annotations)
 	testkit.NoError(t, recorder.Start(dir))
@@ -117,7 +117,7 @@ func watched(t *testing.T, s protocoltest.Service) *Watched {
 	t.Helper()
 	stream, err := newClient(t, s).Watch(t.Context(), protocoltest.ID, time.Minute, false)
 	testkit.NoError(t, err)
-	t.Cleanup(func() { _ = stream.Close() })
+	t.Cleanup(stream.Close)
 	annotations := protocol.NewAnnotationsStore(protocol.Annotations{})
 	recorder := recording.NewRecorder(WatchedSource(protocoltest.ID), recording.Info{Watched: protocoltest.ID}, annotations)
 	return NewWatched(WatchedParts{ID: protocoltest.ID, Stream: stream, Recorder: recorder, Annotations: annotations})
@@ -267,7 +267,7 @@ type closedStream struct {
 	closed bool
 }
 
-func (s *closedStream) Close() error { s.closed = true; return nil }
+func (s *closedStream) Close() { s.closed = true }
 
 // TestFirstFailureEndsTheSession has a display that cannot be written: the
 // session ends, and what is under way is still recorded.

@@ -70,7 +70,7 @@ func (w *Watched) end() {
 	w.mu.Lock()
 	w.ended = w.ended || !w.conn.Over()
 	w.mu.Unlock()
-	_ = w.Stream.Close()
+	w.Stream.Close()
 }
 
 func (w *Watched) run(_ context.Context, d Display) error {
@@ -78,7 +78,7 @@ func (w *Watched) run(_ context.Context, d Display) error {
 	w.mu.Lock()
 	ended := w.ended
 	w.mu.Unlock()
-	_ = w.Stream.Close() // after a panic of receive
+	w.Stream.Close() // after a panic of receive
 	outcome := streamOutcome(w.Stream.Wait())
 	if ended || recovered.Caught(receiveErr) { // the stream itself did not end
 		outcome = nil
