@@ -25,7 +25,6 @@ type stream struct {
 	*client.Stream
 	over chan struct{}
 
-	notClosed bool          // the service did not close the stream within the limit
 	closeTook time.Duration // from end_of_stream to the close
 
 	mu     sync.Mutex
@@ -226,7 +225,6 @@ func (c *checker) endAudio(ctx context.Context) {
 	select {
 	case <-c.stream.over:
 	case <-ctx.Done():
-		c.stream.notClosed = true
 		c.stream.close()
 	}
 	c.stream.closeTook = time.Since(begun)
@@ -265,11 +263,11 @@ func percentile(sorted []float32, p int) float64 {
 
 func (c *checker) close(_ context.Context, s *Stage) error {
 	s.Millis = millis(c.stream.closeTook)
-	if c.stream.notClosed {
+	closed := c.stream.Wait()
+	if closed.Reason == client.Cancelled { // by endAudio
 		return hint.Errorf("The connection is too slow, or the service, or a proxy in between, does not end streams: show this to its operator; --timeout waits longer.",
 			"the service did not close the stream within %v after end_of_stream", c.Limit)
 	}
-	closed := c.stream.Wait()
 	if closed.Code != 0 {
 		s.Details = map[string]any{"code": closed.Code}
 	}

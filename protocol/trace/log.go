@@ -81,8 +81,7 @@ type Log struct {
 	status   Status
 	entries  window[Entry]
 	chunks   window[Record]
-	recent   [paceWindow]Record // chunks of this stream
-	lastPing time.Time          // when the newest ping was sent
+	lastPing time.Time // when the newest ping was sent
 }
 
 // NewLog returns an empty Log.
@@ -151,7 +150,6 @@ func (l *Log) note(r *Record) {
 		}
 	case KindChunk:
 		if !r.Fault {
-			l.recent[s.Chunks%paceWindow] = *r
 			s.Chunks++
 			s.Ahead, s.Waiting = r.Ahead, r.Waiting
 		}
@@ -183,11 +181,10 @@ func (l *Log) Snapshot() Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := Snapshot{Version: l.number, Status: l.status, Entries: l.entries.list(), Chunks: l.chunks.list(), Removed: l.entries.removed}
-	n := min(s.Status.Chunks, paceWindow)
 	var gaps time.Duration
 	counted := 0
-	for i := range n {
-		r := &l.recent[i]
+	for i := range int(min(s.Status.Chunks, paceWindow)) {
+		r := s.Chunks.At(s.Chunks.Len() - 1 - i)
 		if r.Gap > 0 {
 			gaps += r.Gap
 			counted++

@@ -136,16 +136,13 @@ func TestLogConcurrently(t *testing.T) {
 	l := NewLog()
 	var all sync.WaitGroup
 	for range 4 {
-		all.Add(2)
-		go func() {
-			defer all.Done()
+		all.Go(func() {
 			for i := range int64(500) {
 				l.Record(chunkRecord(i, protocol.ChunkDuration))
 				l.Record(Record{Kind: KindEvent})
 			}
-		}()
-		go func() {
-			defer all.Done()
+		})
+		all.Go(func() {
 			for range 100 {
 				s, last := l.Snapshot(), int64(0)
 				for i := range s.Entries.Len() {
@@ -156,7 +153,7 @@ func TestLogConcurrently(t *testing.T) {
 					last = e.Number
 				}
 			}
-		}()
+		})
 	}
 	all.Wait()
 }
@@ -166,13 +163,11 @@ func TestQueueDropsNothing(t *testing.T) {
 	const many = 200
 	var senders sync.WaitGroup
 	for range 4 {
-		senders.Add(1)
-		go func() {
-			defer senders.Done()
+		senders.Go(func() {
 			for i := range int64(many) {
 				f.Record(chunkRecord(i, 0))
 			}
-		}()
+		})
 	}
 	go func() { senders.Wait(); f.Close() }()
 	n, at := int64(0), time.Time{}

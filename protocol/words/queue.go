@@ -54,11 +54,10 @@ type Queue struct {
 	turns  chan protocol.Turn
 	done   sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows
-	stats   Stats
-	next    time.Duration // the interval after the next failure
-	resume  time.Time     // no turn is recognised before
-	failing bool
+	mu     sync.Mutex // guards what follows
+	stats  Stats
+	next   time.Duration // the interval after the next failure; firstInterval unless the last attempt failed
+	resume time.Time     // no turn is recognised before
 }
 
 // NewQueue starts a queue.
@@ -155,7 +154,7 @@ func (q *Queue) run() {
 func (q *Queue) Failing() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.failing
+	return q.next > firstInterval
 }
 
 // waitInterval waits for the end of the interval after a failure, or that of the queue,
@@ -186,7 +185,7 @@ func (q *Queue) recognise(parts [][]float32) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.stats.Recognised++
-	q.failing, q.next = false, firstInterval
+	q.next = firstInterval
 	return strings.Join(all, " ")
 }
 
@@ -201,9 +200,8 @@ func (q *Queue) failed(err error) {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		wait = max(wait, e.retryAfter)
 	}
+	first := q.next == firstInterval
 	q.resume, q.next = time.Now().Add(wait), min(2*q.next, maxInterval)
-	first := !q.failing
-	q.failing = true
 	q.mu.Unlock()
 	if first {
 		q.o.Failed(err)
