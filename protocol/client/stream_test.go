@@ -63,7 +63,7 @@ func TestStreamCompletes(t *testing.T) {
 	}
 }
 
-func TestStreamTellsCloseCodesApart(t *testing.T) {
+func TestCloseCodes(t *testing.T) {
 	for _, c := range []struct {
 		code   int
 		text   string
@@ -85,22 +85,15 @@ func TestStreamTellsCloseCodesApart(t *testing.T) {
 		{4001, "", false, Policy, "service's own (4001)"},
 		{1011, "\x1b[2Jpanic", true, ServerError, `internal error (1011 "[2Jpanic")`},
 	} {
-		t.Run(fmt.Sprintf("%d ended=%v", c.code, c.ended), func(t *testing.T) {
-			s := openStream(t, func(t *testing.T, conn *websocket.Conn) {
-				if c.ended {
-					untilEnd(t, conn)
-				}
-				protocoltest.CloseWith(conn, c.code, c.text)
-			}, nil)
-			if c.ended {
-				testkit.NoError(t, s.EndOfStream(context.Background()))
-			}
-			_, info := collect(t, s)
-			if info.Reason != c.reason || info.Code != c.code || info.Text != protocol.Clean(c.text, 200) {
-				t.Errorf("%+v", info)
-			}
-			checkEnd(t, info, c.says)
-		})
+		info := closedBy(c.code, c.text, c.ended)
+		if info.Reason != c.reason || info.Code != c.code || info.Text != protocol.Clean(c.text, 200) {
+			t.Errorf("%+v", info)
+		}
+		checkEnd(t, info, c.says)
+	}
+	early := openStream(t, func(_ *testing.T, conn *websocket.Conn) { protocoltest.CloseWith(conn, 1000, "done") }, nil)
+	if _, info := collect(t, early); info.Reason != EndedEarly || info.Code != 1000 || info.Text != "done" {
+		t.Errorf("without end_of_stream: %+v", info)
 	}
 }
 
