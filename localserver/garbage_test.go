@@ -156,7 +156,7 @@ func TestGarbage(t *testing.T) {
 }
 
 // A complete stream, with every kind of secret and every kind of refusal: no
-// secret is in the log, at any level.
+// secret is in the log, at any level, and each refusal has a line with its request id.
 func TestLogOfAStreamHoldsNoSecrets(t *testing.T) {
 	t.Parallel()
 	var log logBuffer
@@ -173,6 +173,7 @@ func TestLogOfAStreamHoldsNoSecrets(t *testing.T) {
 	}
 	h.do("GET", "/v1/test", key, nil)
 	h.do("GET", "/v1/test", key+"x", nil)
+	h.do("GET", "/"+key+"?token="+key, "", nil)
 	l := h.create()
 	u, _ := url.Parse(l.URL)
 	secrets = append(secrets, u.Query().Get("token"))
@@ -185,11 +186,11 @@ func TestLogOfAStreamHoldsNoSecrets(t *testing.T) {
 	s.rest()
 	_ = conn.Close()
 	h.becomes(l.ID, protocol.StatusDone)
-	if _, res, err := h.dial.Dial(l.URL, nil); err == nil {
-		t.Error("a used token works")
-	} else {
-		read(t, res).apiError(t, 401)
+	_, res, err := h.dial.Dial(l.URL, nil)
+	if err == nil {
+		t.Fatal("a used token works")
 	}
+	refused := read(t, res).apiError(t, 401)
 	in := address("input", "media://x")
 	h.at("PUT", in, strings.NewReader("body"))
 	h.at("GET", in, nil).apiError(t, 403)
@@ -226,7 +227,7 @@ func TestLogOfAStreamHoldsNoSecrets(t *testing.T) {
 	if strings.Contains(text, "token=") || bytes.Contains([]byte(text), []byte("Bearer ")) {
 		t.Error("the log contains a query or a credential")
 	}
-	for _, has := range []string{"stream=" + l.ID, "media stored", "account=default", "request="} {
+	for _, has := range []string{"stream=" + l.ID, "media stored", "account=default", "request=" + refused.RequestID} {
 		if !strings.Contains(text, has) {
 			t.Errorf("the log does not contain %q", has)
 		}

@@ -225,36 +225,6 @@ func TestAddressOfAStream(t *testing.T) {
 	}
 }
 
-// The log contains no credentials, and a line for every error with its request
-// id.
-func TestLogHoldsNoSecrets(t *testing.T) {
-	t.Parallel()
-	var log logBuffer
-	h := serve(t, log.use)
-	l := h.create()
-	u, _ := url.Parse(l.URL)
-	token := u.Query().Get("token")
-	conn, _, err := h.dial.Dial(l.URL, nil)
-	testkit.NoError(t, err)
-	_ = conn.Close()
-	_, res, err := h.dial.Dial(l.URL, nil)
-	if err == nil {
-		t.Fatal("a used token works")
-	}
-	e := read(t, res).apiError(t, 401)
-	h.do("GET", "/v1/test", "wrong-key-in-request", nil)
-	h.do("GET", "/"+token+"?token="+token, "", nil)
-	testkit.Eventually(t, "log lines", func() bool { return strings.Count(log.String(), "msg=request") >= 5 })
-	for _, secret := range []string{token, testKey, "wrong-key", "token="} {
-		if strings.Contains(log.String(), secret) {
-			t.Errorf("the log contains %q", secret)
-		}
-	}
-	if !strings.Contains(log.String(), "request="+e.RequestID) {
-		t.Errorf("no line for request %s", e.RequestID)
-	}
-}
-
 func TestPanicOfAHandler(t *testing.T) {
 	t.Parallel()
 	var log logBuffer
