@@ -58,7 +58,7 @@ func (s *Server) startJobs(ctx context.Context) error {
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
 		return hint.Add(fmt.Errorf("the folder for the audio of jobs cannot be made: %w", err), "Make the data folder writable.")
 	}
-	s.jobs = jobs.Start(jobs.Options{Store: s.store, Node: s.node, Workers: max(s.options.Jobs, 0),
+	s.jobs = jobs.Start(jobs.Options{Store: s.store, Workers: max(s.options.Jobs, 0),
 		Words: recogniser, Fetch: s.fetch, Hooks: s.hooks, HookSecret: func(account string) string { return apikeys.WebhookSecret(root, account) },
 		Dir: dir, Busy: s.overload.Delayed, Now: s.now, Counters: &s.jobCounters, Logger: s.log})
 	return nil

@@ -65,8 +65,8 @@ type attempt struct {
 	notices     []string     // about the audio that was read
 }
 
-// claim makes this worker the one that runs a job, also if the record names one of another
-// node: the queue delivers a job again only when its claim was not renewed. errOver and
+// claim makes this worker the one that runs a job, also if the record names another
+// attempt: the queue delivers a job again only when its claim was not renewed. errOver and
 // errTaken say why nothing is to be done.
 func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
 	ctx, cancel := r.call()
@@ -98,7 +98,7 @@ func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
 		return a, errEnded
 	}
 	a.id = uuid.NewString()
-	a.job.Status, a.job.Node, a.job.Attempt, a.job.Progress = store.JobRunning, r.Node, a.id, 0
+	a.job.Status, a.job.Attempt, a.job.Progress = store.JobRunning, a.id, 0
 	a.job.Attempts++
 	if err = a.write(ctx); errors.Is(err, store.ErrConflict) {
 		err = errTaken
@@ -306,7 +306,7 @@ func (a *attempt) abandon() {
 // interrupted gives the job back to the queue because the Runner ends.
 func (a *attempt) interrupted() {
 	a.Counters.Returned.Add(1)
-	a.job.Status, a.job.Node, a.job.Attempt = store.JobPending, "", ""
+	a.job.Status, a.job.Attempt = store.JobPending, ""
 	a.job.Attempts-- // it is not the job's fault
 	ctx, cancel := a.call()
 	defer cancel()

@@ -28,7 +28,7 @@ func TestProgressOfADiarization(t *testing.T) {
 	submit(t, s, newJob("a", "audio"))
 	d, err := s.Next(t.Context(), store.RunQueue)
 	testkit.NoError(t, err)
-	r := runner(t, s, "me", 0, nil)
+	r := runner(t, s, 0, nil)
 	a, err := r.claim(d)
 	testkit.NoError(t, err)
 	a.ctx = context.Background()

@@ -33,7 +33,7 @@ func TestDecoderHangs(t *testing.T) { // not parallel: it changes PATH
 	hanging := submit(t, s, newJob("a", "strange"))
 	const stall = 5 * time.Second
 	var log bytes.Buffer // one write after the other; read after Close
-	r := start(t, Options{Store: s, Node: "n1", Workers: 2, decoderStall: stall, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	r := start(t, Options{Store: s, Workers: 2, decoderStall: stall, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 
 	group := 0 // of the decoder's processes
 	testkit.Eventually(t, "a decoder", func() bool {

@@ -43,11 +43,9 @@ type Store interface {
 	Media
 }
 
-// Options configure a Runner. Store, Node and Now are required.
+// Options configure a Runner. Store and Now are required.
 type Options struct {
 	Store Store
-	// Node identifies this process.
-	Node string
 	// Workers is how many jobs run at once.
 	Workers int
 	// Dir is the folder for the audio of running jobs, of this process alone. ""

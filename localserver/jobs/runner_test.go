@@ -53,12 +53,12 @@ func (e *ends) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-func runner(t *testing.T, s Store, node string, workers int, log io.Writer) *Runner {
+func runner(t *testing.T, s Store, workers int, log io.Writer) *Runner {
 	t.Helper()
 	if log == nil {
 		log = io.Discard
 	}
-	return start(t, Options{Store: s, Node: node, Workers: workers, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+	return start(t, Options{Store: s, Workers: workers, Logger: slog.New(slog.NewJSONHandler(log, nil))})
 }
 
 // start starts a Runner with options that the tests do not care about.
@@ -151,7 +151,7 @@ func TestManyJobs(t *testing.T) {
 	for i := range 180 {
 		ids = append(ids, submit(t, s, newJob("a", kinds[i%len(kinds)].name)))
 	}
-	nodes := []*Runner{runner(t, s, "n1", 2, nil), runner(t, s, "n2", 2, nil)}
+	nodes := []*Runner{runner(t, s, 2, nil), runner(t, s, 2, nil)}
 	failed := int64(0)
 	for i, id := range ids {
 		j, want := over(t, s, "a", id), kinds[i%len(kinds)]
@@ -183,7 +183,7 @@ func TestTruncatedAudio(t *testing.T) {
 	s := openStore(t)
 	put(t, s, "a", "cut", silence(32000)[:32000])
 	id := submit(t, s, newJob("a", "cut"))
-	runner(t, s, "n1", 1, nil)
+	runner(t, s, 1, nil)
 	j := over(t, s, "a", id)
 	output, err := s.OpenMedia(t.Context(), store.JobMedia("a"), j.Output, time.Now())
 	if err != nil {
@@ -206,7 +206,7 @@ func TestFairness(t *testing.T) {
 	}
 	small := submit(t, s, newJob("few", "gone"))
 	var log ends
-	r := runner(t, s, "n1", 1, &log)
+	r := runner(t, s, 1, &log)
 	over(t, s, "few", small)
 	r.Close()
 	if n := slices.Index(log.ids, small); n < 0 || n > 10 { // more have begun until the worker was closed
@@ -216,7 +216,7 @@ func TestFairness(t *testing.T) {
 	all, err := s.ListJobs(t.Context(), "many", time.Now(), func(j store.Job) bool { return !j.Status.Over() })
 	testkit.NoError(t, err)
 	log.ids = nil
-	again := runner(t, s, "n2", 1, &log)
+	again := runner(t, s, 1, &log)
 	for _, j := range all {
 		if end := over(t, s, "many", j.ID); end.Status != store.JobSucceeded {
 			t.Errorf("%+v", end)
@@ -239,15 +239,14 @@ func TestFairness(t *testing.T) {
 func TestClaims(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
-	r := runner(t, s, "me", 0, nil)
+	r := runner(t, s, 0, nil)
 	for name, c := range map[string]struct {
 		change func(j *store.Job)
 		want   error
 	}{
 		"new":              {func(*store.Job) {}, nil},
 		"returned":         {func(j *store.Job) { j.Status = store.JobPending; j.Attempts = 2 }, nil},
-		"died there":       {func(j *store.Job) { j.Status, j.Node = store.JobRunning, "other" }, nil},
-		"died here":        {func(j *store.Job) { j.Status, j.Node = store.JobRunning, "me" }, nil},
+		"its node died":    {func(j *store.Job) { j.Status = store.JobRunning }, nil},
 		"ended":            {func(j *store.Job) { j.Status = store.JobSucceeded }, errOver},
 		"canceled":         {func(j *store.Job) { j.Status = store.JobCanceled }, errOver},
 		"ends its servers": {func(j *store.Job) { j.Status, j.Attempts = store.JobPending, maxAttempts }, errEnded},
@@ -265,7 +264,7 @@ func TestClaims(t *testing.T) {
 		switch {
 		case err != nil:
 			t.Fatal(err)
-		case c.want == nil && (now.Status != store.JobRunning || now.Node != "me" || now.Attempts != j.Attempts+1 || a.job.Attempt == ""):
+		case c.want == nil && (now.Status != store.JobRunning || now.Attempts != j.Attempts+1 || a.id == "" || now.Attempt != a.id):
 			t.Errorf("%s: %+v", name, now)
 		case c.want == errEnded && (now.Status != store.JobFailed || !strings.Contains(now.Error, "interrupted 5 times")):
 			t.Errorf("%s: %+v", name, now)
@@ -278,11 +277,12 @@ func TestClaims(t *testing.T) {
 			}
 			a.register(false)
 			// The claim of the first is lost when another node has taken the job over.
-			if _, err := r2(r, "other").claim(d); err != nil {
+			other, err := r2(r).claim(d)
+			if err != nil {
 				t.Errorf("%s: not taken over: %v", name, err)
 			}
 			a.finish(store.JobSucceeded, "output", "")
-			if after, _, err := s.Job(t.Context(), "a", j.ID, time.Now()); err != nil || after.Node != "other" || after.Status != store.JobRunning || r.Counters.Succeeded.Load() > 0 {
+			if after, _, err := s.Job(t.Context(), "a", j.ID, time.Now()); err != nil || after.Attempt != other.id || after.Status != store.JobRunning || r.Counters.Succeeded.Load() > 0 {
 				t.Errorf("%s: a lost claim was completed: %+v (%v)", name, after, err)
 			}
 		}
@@ -291,10 +291,8 @@ func TestClaims(t *testing.T) {
 }
 
 // r2 is another node on the same store.
-func r2(r *Runner, node string) *Runner {
-	o := r.Options
-	o.Node = node
-	return &Runner{Options: o, ctx: r.ctx, active: map[string]context.CancelCauseFunc{}}
+func r2(r *Runner) *Runner {
+	return &Runner{Options: r.Options, ctx: r.ctx, active: map[string]context.CancelCauseFunc{}}
 }
 
 // cancelRecord writes what a request to cancel writes, and returns it.
@@ -317,7 +315,7 @@ func TestCanceledWhileItWaits(t *testing.T) {
 	j := newJob("a", "x")
 	j.Hook = &store.JobHook{URL: "https://x.example/"}
 	id := submit(t, s, j)
-	runner(t, s, "n1", 0, nil).Cancel(cancelRecord(t, s, id), true)
+	runner(t, s, 0, nil).Cancel(cancelRecord(t, s, id), true)
 	for q, want := range map[store.Queue]int{store.RunQueue: 0, store.HookQueue: 1} {
 		if n, err := s.Queued(t.Context(), q); n != want || err != nil {
 			t.Errorf("%s: %d queued (%v)", q, n, err)
@@ -331,7 +329,7 @@ func TestCanceledWhileItRuns(t *testing.T) {
 	s := openStore(t)
 	put(t, s, "a", "long", silence(30*60*16000))
 	id := submit(t, s, newJob("a", "long"))
-	r := runner(t, s, "n1", 1, nil)
+	r := runner(t, s, 1, nil)
 	var j store.Job
 	for deadline := time.Now().Add(patience); j.Status != store.JobCanceled; time.Sleep(10 * time.Millisecond) {
 		var revision uint64
@@ -363,7 +361,7 @@ func TestJobsYield(t *testing.T) {
 	put(t, s, "a", "audio", silence(10*16000))
 	var mu sync.Mutex
 	asked := 0
-	r := Start(Options{Store: s, Node: "n1", Workers: 1, Dir: t.TempDir(), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+	r := Start(Options{Store: s, Workers: 1, Dir: t.TempDir(), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 		Busy: func() bool {
 			mu.Lock()
 			defer mu.Unlock()
@@ -386,7 +384,7 @@ func TestPanic(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
 	put(t, s, "a", "audio", silence(16000))
-	start(t, Options{Store: s, Node: "n1", Workers: 1, Logger: slog.New(slog.DiscardHandler), Busy: func() bool { panic("busy") }})
+	start(t, Options{Store: s, Workers: 1, Logger: slog.New(slog.DiscardHandler), Busy: func() bool { panic("busy") }})
 	first := submit(t, s, newJob("a", "audio"))
 	if j := over(t, s, "a", first); j.Status != store.JobFailed || j.Error != "Internal error" || j.Attempts != 1 {
 		t.Errorf("%+v", j)

@@ -33,7 +33,7 @@ func (p *pending) Job(ctx context.Context, account, id string, now time.Time) (s
 func TestRecordThatCannotBeReadYet(t *testing.T) {
 	t.Parallel()
 	s := &pending{Store: openStore(t)}
-	r := runner(t, s, "me", 0, nil)
+	r := runner(t, s, 0, nil)
 	old := newJob("a", "x")
 	old.Created = time.Now().Add(-store.JobTTL)
 	for _, j := range []store.Job{newJob("a", "x"), old} {
@@ -68,7 +68,7 @@ func TestQueueThatDoesNotRespond(t *testing.T) {
 	t.Parallel()
 	const workers = 4
 	s, log := &silent{Store: openStore(t)}, &bytes.Buffer{}
-	r := runner(t, s, "me", workers, log)
+	r := runner(t, s, workers, log)
 	testkit.Eventually(t, "calls of the workers", func() bool { return s.calls.Load() > workers })
 	r.Close()
 	if got := strings.Count(log.String(), "no jobs can be taken"); got != 1 {
@@ -96,7 +96,7 @@ func (l *lossy) UpdateJob(ctx context.Context, j store.Job, revision uint64) (ui
 func TestLostResponse(t *testing.T) {
 	t.Parallel()
 	s := &lossy{Store: openStore(t)}
-	r := runner(t, s, "me", 0, nil)
+	r := runner(t, s, 0, nil)
 	for name, want := range map[string]store.JobStatus{"renewed": store.JobSucceeded, "canceled": store.JobCanceled} {
 		id := submit(t, s, newJob("a", "x"))
 		d, err := s.Next(t.Context(), store.RunQueue)

@@ -46,7 +46,7 @@ func TestWebhookWithoutStore(t *testing.T) {
 	hosts, err := outbound.ParseHosts([]string{"127.0.0.1"})
 	testkit.NoError(t, err)
 	s := &unreadable{Store: openStore(t)}
-	r := start(t, Options{Store: s, Node: "me", Hooks: outbound.Policy{Hosts: hosts}, Logger: slog.New(slog.DiscardHandler)})
+	r := start(t, Options{Store: s, Hooks: outbound.Policy{Hosts: hosts}, Logger: slog.New(slog.DiscardHandler)})
 	for failure, want := range map[error]string{
 		context.DeadlineExceeded: `"output":{"diarization":[]}}`, store.ErrNotFound: `"status":"succeeded"}`,
 	} {
@@ -104,7 +104,7 @@ func TestWebhookFairness(t *testing.T) {
 		submit(t, s, j)
 		testkit.NoError(t, s.QueueHook(t.Context(), j))
 	}
-	start(t, Options{Store: s, Node: "me", Workers: 1, Hooks: outbound.Policy{Hosts: hosts}, Logger: slog.New(slog.DiscardHandler)})
+	start(t, Options{Store: s, Workers: 1, Hooks: outbound.Policy{Hosts: hosts}, Logger: slog.New(slog.DiscardHandler)})
 	for before := 0; ; before++ {
 		select {
 		case path := <-calls:
@@ -130,7 +130,7 @@ func TestWebhookOfAServerThatStops(t *testing.T) {
 		func(r *Runner) { time.AfterFunc(50*time.Millisecond, r.Stop) },
 	} {
 		var lines bytes.Buffer
-		r := start(t, Options{Store: s, Node: "me", Logger: slog.New(slog.NewTextHandler(&lines, nil))})
+		r := start(t, Options{Store: s, Logger: slog.New(slog.NewTextHandler(&lines, nil))})
 		_, d := queuedHook(t, s, "http://127.0.0.1:1")
 		stop(r)
 		r.deliver(d)

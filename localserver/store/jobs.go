@@ -78,8 +78,7 @@ type Job struct {
 	Status  JobStatus `json:"status"`
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated"`
-	// Node and Attempt say who runs it, and Attempts how often it was begun.
-	Node     string `json:"node,omitempty"`
+	// Attempt is the one that runs it, and Attempts how often it was begun.
 	Attempt  string `json:"attempt,omitempty"`
 	Attempts int    `json:"attempts,omitempty"`
 	// Progress is the share of the work that is done, 0 to 1.

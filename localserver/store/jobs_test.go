@@ -134,7 +134,7 @@ func TestLargeJob(t *testing.T) {
 	testkit.NoError(t, s.CreateJob(ctx, j))
 	_, revision, err := s.Job(ctx, "a", "j1", noon)
 	testkit.NoError(t, err)
-	j.Status, j.Node, j.Attempt, j.Attempts = JobRunning, strings.Repeat("n", 36), strings.Repeat("n", 36), 5
+	j.Status, j.Attempt, j.Attempts = JobRunning, strings.Repeat("n", 36), 5
 	j.Progress, j.Error, j.Output = 1.0/3, strings.Repeat("e", 1000), strings.Repeat("o", 73)
 	j.Hook.Tries, j.Hook.Reason, j.Hook.Next = 3, "connection_failed", noon
 	if _, err := s.UpdateJob(ctx, j, revision); err != nil {
