@@ -1,20 +1,16 @@
 package localserver
 
 import (
-	"bytes"
 	"crypto/tls"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
 
-	"hubbub/localserver/engine"
-	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 	"hubbub/protocol/testkit"
@@ -69,25 +65,6 @@ func TestStreamWithTheRealEngine(t *testing.T) {
 	}
 }
 
-func TestFragmentedFrame(t *testing.T) {
-	t.Parallel()
-	h := serve(t)
-	s := h.open()
-	w, err := s.NextWriter(websocket.BinaryMessage)
-	testkit.NoError(t, err)
-	for range 4 {
-		if _, err := w.Write(quiet[:1600]); err != nil {
-			t.Fatal(err)
-		}
-		_ = s.WriteControl(websocket.PingMessage, []byte("x"), time.Now().Add(testkit.Timeout))
-	}
-	testkit.NoError(t, w.Close())
-	s.end()
-	if events, code, _ := s.rest(); code != 1000 || len(events) != 2 || events[1].Timestamp != 0.1 {
-		t.Errorf("code %d %q", code, raws(events))
-	}
-}
-
 // The length of a frame may have its top bit set, which is not allowed.
 func TestLengthsBeyondTheLimit(t *testing.T) {
 	t.Parallel()
@@ -101,47 +78,6 @@ func TestLengthsBeyondTheLimit(t *testing.T) {
 		if _, code, _ := s.rest(); code != websocket.CloseMessageTooBig {
 			t.Errorf("%d bytes: code %d", length, code)
 		}
-	}
-}
-
-// A chunk with invalid samples counts as silence, so that the clock stays
-// correct.
-func TestSamplesThatAreNotNumbers(t *testing.T) {
-	t.Parallel()
-	var sums []float64
-	h := serve(t, withEngine(func() stream.Diarizer {
-		return &streamtest.Diarizer{OnPush: func(n int, samples []float32) []engine.Event {
-			sum := 0.0
-			for _, x := range samples {
-				sum += float64(x)
-			}
-			sums = append(sums, sum)
-			if n == 4 {
-				return []engine.Event{{Kind: engine.Start, At: 310 * time.Millisecond}}
-			}
-			return nil
-		}}
-	}))
-	s := h.open()
-	ones := bytes.Repeat(binary.LittleEndian.AppendUint32(nil, math.Float32bits(1)), protocol.ChunkSamples)
-	for _, bits := range []uint32{math.Float32bits(1), 0x7fc00000, 0x7f800000, 0xff800000} {
-		frame := bytes.Clone(ones)
-		binary.LittleEndian.PutUint32(frame[4*777:], bits)
-		testkit.NoError(t, s.WriteMessage(websocket.BinaryMessage, frame))
-	}
-	s.end()
-	events, code, _ := s.rest()
-	errs := 0
-	for _, e := range events {
-		if e.Type == "error" && e.Message == protocol.ErrSampleValue.Error() {
-			errs++
-		}
-	}
-	if code != 1000 || errs != 3 || len(events) != 5 || events[4].Timestamp != 0.4 {
-		t.Errorf("code %d %q", code, raws(events))
-	}
-	if fmt.Sprint(sums) != "[1600 0 0 0]" {
-		t.Errorf("the engine got %v", sums)
 	}
 }
 
@@ -189,38 +125,4 @@ func TestTooFastIsClosed(t *testing.T) {
 	if got := h.stored(s.id); len(got) != 2 {
 		t.Errorf("stored %q", got)
 	}
-}
-
-// A slow engine makes the server stop reading; audio does not accumulate.
-func TestSlowEnginePushesBack(t *testing.T) {
-	t.Parallel()
-	gate := make(chan struct{})
-	h := serve(t, func(o *setup) { o.Unpaced = true }, withEngine(func() stream.Diarizer {
-		return &streamtest.Diarizer{OnPush: func(int, []float32) []engine.Event { <-gate; return nil }}
-	}))
-	s := h.open()
-	var sent atomic.Int64
-	stuck := make(chan struct{})
-	go func() {
-		defer close(stuck)
-		for s.WriteMessage(websocket.BinaryMessage, quiet) == nil {
-			sent.Add(1)
-		}
-	}()
-	// The sender stops when the buffers of the operating system are full.
-	var last int64
-	testkit.Eventually(t, "back pressure", func() bool {
-		time.Sleep(300 * time.Millisecond)
-		now := sent.Load()
-		rests := now == last && now > 8
-		last = now
-		return rests
-	})
-	if n := h.counters.Chunks.Load(); n != 1 {
-		t.Errorf("%d chunks in the engine", n)
-	}
-	close(gate)
-	testkit.Eventually(t, "that it continues", func() bool { return sent.Load() > last+100 })
-	_ = s.Close()
-	<-stuck
 }

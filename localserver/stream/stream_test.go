@@ -232,20 +232,22 @@ func TestSlowDiarizer(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		gate := make(chan struct{})
 		c := s.open(&streamtest.Diarizer{OnPush: func(int, []float32) []engine.Event { <-gate; return nil }}, func(c *Config) { c.Unpaced = true })
-		sent := make(chan int)
+		var sent atomic.Int64
+		done := make(chan struct{})
 		go func() {
-			n := 0
-			for ; n < 100 && c.WriteMessage(websocket.BinaryMessage, quiet) == nil; n++ {
+			defer close(done)
+			for sent.Load() < 100 && c.WriteMessage(websocket.BinaryMessage, quiet) == nil {
+				sent.Add(1)
 			}
-			sent <- n
 		}()
 		time.Sleep(30 * time.Second)
-		if n := s.counters.Chunks.Load(); n != 1 {
-			t.Errorf("%d chunks were given to the diarizer", n)
+		// One is with the diarizer and one with the reader.
+		if n := s.counters.Chunks.Load(); n != 1 || sent.Load() != queuedChunks+2 {
+			t.Errorf("%d chunks were given to the diarizer, %d were sent", n, sent.Load())
 		}
 		close(gate)
-		if n := <-sent; n != 100 {
-			t.Errorf("%d chunks were sent", n)
+		if <-done; sent.Load() != 100 {
+			t.Errorf("%d chunks were sent", sent.Load())
 		}
 		c.endOfStream()
 		if code, _ := c.end(); code != 1000 || s.counters.Chunks.Load() != 100 {
