@@ -17,26 +17,29 @@ var (
 type Admission struct {
 	limit, accountLimit int
 
-	mu      sync.Mutex
-	open    int
-	of      map[string]int // accounts with nothing open are not in it
-	closed  bool           // to new connections
-	stopped bool           // drain is closed
-	drain   chan struct{}  // closed when the open connections are to finish
-	empty   chan struct{}  // closed when none is open and none is admitted
+	drain context.Context // canceled when the open connections are to finish
+	stop  context.CancelFunc
+
+	mu     sync.Mutex
+	open   int
+	of     map[string]int // accounts with nothing open are not in it
+	closed bool           // to new connections
+	empty  chan struct{}  // closed when none is open and none is admitted
 }
 
 // NewAdmission returns an Admission of at most limit connections, accountLimit of them of
 // one account.
 func NewAdmission(limit, accountLimit int) *Admission {
-	return &Admission{limit: limit, accountLimit: accountLimit, of: map[string]int{}, drain: make(chan struct{}), empty: make(chan struct{})}
+	a := &Admission{limit: limit, accountLimit: accountLimit, of: map[string]int{}, empty: make(chan struct{})}
+	a.drain, a.stop = context.WithCancel(context.Background())
+	return a
 }
 
 // Limit is the largest number of open connections.
 func (a *Admission) Limit() int { return a.limit }
 
 // Drain is closed when the open connections are to finish.
-func (a *Admission) Drain() <-chan struct{} { return a.drain }
+func (a *Admission) Drain() <-chan struct{} { return a.drain.Done() }
 
 // Available returns ErrFull, ErrStopping, or nil if Acquire would succeed now. "" is an
 // account with nothing open.
@@ -86,28 +89,16 @@ func (a *Admission) Release(account string) {
 func (a *Admission) Close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.closeLocked()
-}
-
-func (a *Admission) closeLocked() {
-	if a.closed {
-		return
-	}
-	a.closed = true
-	if a.open == 0 {
+	if !a.closed && a.open == 0 {
 		close(a.empty)
 	}
+	a.closed = true
 }
 
 // Stop admits no more connections and asks the open ones to finish.
 func (a *Admission) Stop() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.closeLocked()
-	if !a.stopped {
-		a.stopped = true
-		close(a.drain)
-	}
+	a.Close()
+	a.stop()
 }
 
 // Stopping reports whether no more connections are admitted.
