@@ -36,16 +36,16 @@ func (o *accountOrder) note(account string) {
 // fair exchanges a delivery for one of an account that has waited longer, if there is
 // one among those that follow. So an account with many jobs, or with webhooks
 // that do not respond, does not delay the others by all of them.
-func (r *Runner) fair(q store.Queue, d *store.Delivery) *store.Delivery {
-	order := r.orders[q]
+func (r *Runner) fair(w *work, d *store.Delivery) *store.Delivery {
+	order := &w.order
 	order.mu.Lock()
 	defer order.mu.Unlock()
 	defer func() { order.note(d.Job.Account) }()
 	if now := time.Now(); order.served[d.Job.Account] > 0 && now.Sub(order.looked) >= lookInterval {
 		order.looked = now
-		list, err := r.Store.More(q, lookAhead)
+		list, err := r.Store.More(w.queue, lookAhead)
 		if err != nil {
-			r.Logger.Warn("the queue could not be searched", "queue", string(q), "error", err)
+			r.Logger.Warn("the queue could not be searched", "queue", string(w.queue), "error", err)
 		}
 		list = append([]*store.Delivery{d}, list...)
 		for _, other := range list {

@@ -95,7 +95,16 @@ type Runner struct {
 
 	mu     sync.Mutex
 	active map[string]context.CancelCauseFunc // the running jobs, by id
-	orders map[store.Queue]*accountOrder
+}
+
+// work is a queue from which workers take deliveries.
+type work struct {
+	queue    store.Queue
+	handle   func(*store.Delivery)
+	none     string      // message when the queue does not respond
+	failing  atomic.Bool // one of the workers has logged it
+	panicked string      // message when handle panics
+	order    accountOrder
 }
 
 // Start starts the workers.
@@ -105,20 +114,16 @@ func Start(o Options) *Runner {
 	}
 	o.decoderStall = cmp.Or(o.decoderStall, capture.DecoderStall)
 	o.Counters = cmp.Or(o.Counters, &Counters{})
-	r := &Runner{Options: o, active: map[string]context.CancelCauseFunc{},
-		orders: map[store.Queue]*accountOrder{store.RunQueue: {}, store.HookQueue: {}}}
+	r := &Runner{Options: o, active: map[string]context.CancelCauseFunc{}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	var noJobs, noHooks atomic.Bool // logged by one of the workers
+	jobs := &work{queue: store.RunQueue, handle: r.take, none: "no jobs can be taken; it is retried", panicked: "a job could not be run"}
+	hooks := &work{queue: store.HookQueue, handle: r.deliver, none: "no webhooks can be called; it is retried", panicked: "a webhook could not be called"}
 	for range o.Workers {
-		r.workers.Go(func() {
-			r.serve(store.RunQueue, &noJobs, "no jobs can be taken; it is retried", "a job could not be run", r.take)
-		})
+		r.workers.Go(func() { r.serve(jobs) })
 	}
 	if o.Workers > 0 {
 		for range hookWorkers {
-			r.workers.Go(func() {
-				r.serve(store.HookQueue, &noHooks, "no webhooks can be called; it is retried", "a webhook could not be called", r.deliver)
-			})
+			r.workers.Go(func() { r.serve(hooks) })
 		}
 	}
 	return r
@@ -134,21 +139,20 @@ func (r *Runner) Close() {
 	r.workers.Wait()
 }
 
-// serve handles one delivery of a queue after the other. It logs none when the queue
-// does not respond, of all workers of the queue once, and panicked when handle panics.
-func (r *Runner) serve(q store.Queue, failing *atomic.Bool, none, panicked string, handle func(*store.Delivery)) {
+// serve handles one delivery of a queue after the other.
+func (r *Runner) serve(w *work) {
 	for r.ctx.Err() == nil {
-		d, err := r.Store.Next(r.ctx, q)
+		d, err := r.Store.Next(r.ctx, w.queue)
 		if err == nil {
-			failing.Store(false)
-			d = r.fair(q, d)
-			if err := recovered.Guard(func() error { handle(d); return nil }); err != nil {
-				r.Logger.Error(panicked, "job", d.Job.ID, "error", err)
+			w.failing.Store(false)
+			d = r.fair(w, d)
+			if err := recovered.Guard(func() error { w.handle(d); return nil }); err != nil {
+				r.Logger.Error(w.panicked, "job", d.Job.ID, "error", err)
 			}
 			continue
 		}
-		if r.ctx.Err() == nil && !failing.Swap(true) {
-			r.Logger.Warn(none, "error", err)
+		if r.ctx.Err() == nil && !w.failing.Swap(true) {
+			r.Logger.Warn(w.none, "error", err)
 		}
 		_ = protocol.Sleep(r.ctx, retryPause)
 	}
