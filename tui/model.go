@@ -129,10 +129,7 @@ func (m *model) awaitMessage() tea.Msg {
 	select {
 	case <-m.ctx.Done():
 		return nil
-	case msg, ok := <-m.o.Messages:
-		if !ok {
-			return nil
-		}
+	case msg := <-m.o.Messages:
 		return msg
 	}
 }
