@@ -59,7 +59,7 @@ func newDiarize(a *App) *cobra.Command {
 		outputs = append(outputs, f.output)
 	}
 	people := newCount(0, offline.MaxSpeakers)
-	f := &diarizeFlags{voicesFlags: defaultVoicesFlags(), output: choice{"", outputs}, speakers: people, minSpeakers: people, maxSpeakers: people}
+	f := &diarizeFlags{output: choice{"", outputs}, speakers: people, minSpeakers: people, maxSpeakers: people}
 	cmd := &cobra.Command{
 		Use:   "diarize FILE...",
 		Short: "Find who talks in recorded files, with the context of the whole recording",

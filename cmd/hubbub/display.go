@@ -19,14 +19,11 @@ type displayFlags struct {
 	settings settings.Tables
 }
 
-// newDisplayFlags offers these outputs, tui first.
-func newDisplayFlags(outputs ...string) displayFlags {
-	return displayFlags{output: choice{"", outputs}, theme: choice{"auto", []string{"auto", "dark", "light", "contrast", "colour-blind"}}}
-}
-
-func (f *displayFlags) add(cmd *cobra.Command) {
+// add offers these outputs, tui first.
+func (f *displayFlags) add(cmd *cobra.Command, outputs ...string) {
+	f.output, f.theme = choice{"", outputs}, choice{"auto", []string{"auto", "dark", "light", "contrast", "colour-blind"}}
 	flags := cmd.Flags()
-	f.output.add(cmd, "output", "o", "output `FORMAT`: "+session.OneOf(f.output.allowed)+" (default: tui on a terminal, else lines)")
+	f.output.add(cmd, "output", "o", "output `FORMAT`: "+session.OneOf(outputs)+" (default: tui on a terminal, else lines)")
 	flags.BoolVar(&f.options.Accessible, "accessible", false, "append lines instead of redrawing the screen, for screen readers")
 	flags.BoolVar(&f.options.Screen.ASCII, "ascii", false, "use only ASCII characters")
 	f.theme.add(cmd, "theme", "", "`COLOURS`: dark, light, contrast for high contrast, colour-blind, or auto to ask the terminal")

@@ -39,11 +39,9 @@ type liveFlags struct {
 
 func newLive(a *App) *cobra.Command {
 	f := &liveFlags{
-		displayFlags: newDisplayFlags("tui", "lines", "json", "events", "rttm", "wire"),
-		pace:         choice{"realtime", []string{"realtime", "fast"}},
-		engineFlags:  defaultEngineFlags(),
-		voicesFlags:  defaultVoicesFlags(),
-		reconnect:    defaultReconnect(),
+		pace:        choice{"realtime", []string{"realtime", "fast"}},
+		engineFlags: defaultEngineFlags(),
+		reconnect:   defaultReconnect(),
 	}
 	cmd := &cobra.Command{
 		Use:   "live",
@@ -84,7 +82,7 @@ and no audio leaves the machine unless --words names a recogniser elsewhere.`,
 	f.voicesFlags.add(flags)
 	flags.BoolVar(&f.sendVoices, "send-voices", false, "with --voices and --server: send the voiceprints to the remote service")
 	f.wordsFlags.add(flags, "show what is said, from your `RECOGNISER`: "+recogniserHelp+", or service: the words of the remote service")
-	f.displayFlags.add(cmd)
+	f.displayFlags.add(cmd, "tui", "lines", "json", "events", "rttm", "wire")
 	_ = cmd.MarkFlagFilename("input", "wav", "flac", "mp3")
 	_ = cmd.MarkFlagDirname("record")
 	return cmd

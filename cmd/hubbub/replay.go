@@ -12,7 +12,7 @@ import (
 )
 
 func newReplay(a *App) *cobra.Command {
-	f := newDisplayFlags("tui", "lines", "json", "events", "rttm")
+	var f displayFlags
 	speed := newRate(1, recording.MinSpeed, recording.MaxSpeed)
 	cmd := &cobra.Command{
 		Use:   "replay DIR",
@@ -37,7 +37,7 @@ speakers' names, all at once unless --speed is given.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.Var(&speed, "speed", "replay at `N` times the recorded speed, 0.1 to 1000")
-	f.add(cmd)
+	f.add(cmd, "tui", "lines", "json", "events", "rttm")
 	return cmd
 }
 

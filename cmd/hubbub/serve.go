@@ -46,7 +46,7 @@ func newServe(a *App) *cobra.Command {
 		tls:        parsed[certificate.Config]{value: certificate.Config{Mode: certificate.SelfSigned}, parse: certificate.Parse},
 		maxStreams: newCount(0, 1<<20), maxAccountStreams: newCount(0, localserver.MaxAccountStreams), jobs: newCount(0, 1<<10),
 		maxMedia: parsed[size]{value: localserver.DefaultMaxMedia, parse: parseSize}, accountStorage: parsed[size]{value: localserver.DefaultAccountStorage, parse: parseSize},
-		drain: newDuration(0, 0, maxDrain), engine: defaultEngineFlags(), log: defaultLogFlags(),
+		drain: newDuration(0, 0, maxDrain), engine: defaultEngineFlags(),
 	}
 	o := &f.options
 	cmd := &cobra.Command{
@@ -141,12 +141,8 @@ type logFlags struct {
 	format, level choice
 }
 
-func defaultLogFlags() logFlags {
-	return logFlags{format: choice{"text", []string{"text", "json"}},
-		level: choice{"info", []string{"debug", "info", "warn", "error"}}}
-}
-
 func (f *logFlags) add(cmd *cobra.Command) {
+	f.format, f.level = choice{"text", []string{"text", "json"}}, choice{"info", []string{"debug", "info", "warn", "error"}}
 	f.format.add(cmd, "log-format", "", "log `FORMAT`: text or json")
 	f.level.add(cmd, "log-level", "", "lowest `LEVEL` that is logged: debug, info, warn or error")
 }

@@ -361,11 +361,8 @@ type voicesFlags struct {
 	threshold count // percent
 }
 
-func defaultVoicesFlags() voicesFlags {
-	return voicesFlags{threshold: newCount(100*voiceprint.DefaultThreshold, 99)}
-}
-
 func (f *voicesFlags) add(flags *pflag.FlagSet) {
+	f.threshold = newCount(100*voiceprint.DefaultThreshold, 99)
 	flags.BoolVar(&f.voices, "voices", false, "recognise the people that 'hubbub voices' lists")
 	flags.Var(&f.threshold, "voices-threshold", "confidence in `PERCENT` that --voices needs for a name: a higher one gives fewer wrong names and more missing ones")
 }

@@ -23,7 +23,7 @@ type watchFlags struct {
 }
 
 func newWatch(a *App) *cobra.Command {
-	f := &watchFlags{displayFlags: newDisplayFlags("tui", "lines", "json", "events", "rttm", "wire"), reconnect: defaultReconnect()}
+	f := &watchFlags{reconnect: defaultReconnect()}
 	cmd := &cobra.Command{
 		Use:   "watch ID",
 		Short: "Display a stream that another client sends",
@@ -53,7 +53,7 @@ an error.`,
 	flags.Var(&f.reconnect, "reconnect", "longest `TIME` to try to reconnect, or to wait for a sender that resumes, 0 = never; 15s by default without a full-screen display")
 	flags.Var((*nonEmpty)(&f.record), "record", "record the events and turns, without audio, into `DIR`")
 	flags.BoolVar(&f.words, "words", false, "display what is said, if the sender has asked the service for it")
-	f.displayFlags.add(cmd)
+	f.displayFlags.add(cmd, "tui", "lines", "json", "events", "rttm", "wire")
 	_ = cmd.MarkFlagDirname("record")
 	return cmd
 }
