@@ -205,13 +205,21 @@ func (f *liveFlags) source() string {
 	return f.input.first
 }
 
-// openStream opens a stream for a source, or one for each of its tracks.
-func openStream(ctx context.Context, server *connection, tracks int, rooms bool, o client.ResilientOptions) (session.Stream, error) {
-	if tracks > 1 {
+// openStream opens a stream for a source, or one for each of its tracks. It recognises the stored
+// people.
+func (a *App) openStream(ctx context.Context, f *liveFlags, server *connection, source capture.Info, o client.ResilientOptions) (_ session.Stream, err error) {
+	if o.Enrolment, err = a.enrolment(f); err != nil {
+		return nil, err
+	}
+	if f.voices && !f.recognises() {
+		a.notice("nobody is recognised: the voiceprints are sent to the service only with --send-voices")
+	}
+	defer a.connecting(server)()
+	if source.Tracks > 1 {
 		if o.Words {
 			return nil, usage.Error("--words service works with one channel", "Leave out --channels, or give your own recogniser with --words.")
 		}
-		return server.OpenTracks(ctx, o, tracks, rooms)
+		return server.OpenTracks(ctx, o, source.Tracks, f.rooms)
 	}
 	stream, err := server.OpenResilient(ctx, o)
 	if err == nil && o.Words && !stream.Words() {
@@ -291,20 +299,10 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	defer func() { err = cmp.Or(server.close(), err) }() // the end of the server is the cause of the session's errors
 	input, endInput := context.WithCancel(ctx)
 	defer endInput()
-	enrolment, err := a.enrolment(f)
-	if err != nil {
-		return err
-	}
-	if f.voices && !f.recognises() {
-		a.notice("nobody is recognised: the voiceprints are sent to the service only with --send-voices")
-	}
-	connected := a.connecting(server)
-	stream, err := openStream(ctx, server, source.Info().Tracks, f.rooms, client.ResilientOptions{
+	stream, err := a.openStream(ctx, f, server, source.Info(), client.ResilientOptions{
 		Limit: reconnectLimit(f.reconnect, display), Live: source.Info().Kind.Live(), Unpaced: f.fast(),
-		Latency: server.latency, Ending: input.Done(), Enrolment: enrolment,
-		Words: f.wordsOfService(),
+		Latency: server.latency, Ending: input.Done(), Words: f.wordsOfService(),
 	})
-	connected()
 	if err != nil {
 		return err
 	}
