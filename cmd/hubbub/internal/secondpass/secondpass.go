@@ -43,27 +43,50 @@ func Run(ctx context.Context, file string, selected capture.Channels, o offline.
 		return nil, err
 	}
 	result := &Result{Info: source.Info()}
-	tooLong := hint.Add(fmt.Errorf("%s is longer than %.0f h", file, maxLength.Hours()), "Cut it into parts.")
 	if result.Info.Duration > maxLength {
 		p.skip()
-		return nil, errors.Join(tooLong, source.Close())
+		return nil, errors.Join(tooLong(file), source.Close())
 	}
-	tracks := result.Info.Tracks
 	// Without a number of speakers, each channel is one person.
 	person := selected == capture.Each && o == offline.Options{}
 	if person {
 		o.Speakers = 1
 	}
-	passes := make([]*offline.Recording, tracks)
+	passes := make([]*offline.Recording, result.Info.Tracks)
 	for i := range passes {
 		if passes[i], err = offline.New(o); err != nil {
 			return nil, errors.Join(err, source.Close())
 		}
 	}
+	result.Length, err = read(ctx, source, passes, p)
+	if result.Length > maxLength {
+		err = tooLong(file)
+	}
+	if err != nil {
+		p.add(&p.compared, result.Length) // nothing of this file is left to do
+		return nil, err
+	}
+	results, err := finish(ctx, passes, result.Length, p)
+	if err != nil {
+		return nil, err
+	}
+	joined := joinTracks(results, person)
+	result.Turns, result.Exclusive = labelled(joined.Turns), labelled(joined.Exclusive)
+	result.Speakers, result.embeddings = joined.Speakers, joined.Embeddings
+	result.Notices = source.Notices()
+	return result, nil
+}
+
+func tooLong(file string) error {
+	return hint.Add(fmt.Errorf("%s is longer than %.0f h", file, maxLength.Hours()), "Cut it into parts.")
+}
+
+// read passes each track of a source to its pass, and stops when there is too much. It closes the source.
+func read(ctx context.Context, source capture.Source, passes []*offline.Recording, p *Progress) (length time.Duration, err error) {
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	reader := capture.NewChunkReader(reading, source, capture.Fast)
-	stated := cmp.Or(result.Info.Duration, result.Info.Estimate)
+	stated := cmp.Or(source.Info().Duration, source.Info().Estimate)
 	p.begin(stated)
 	for c := range decoded(reading, reader) {
 		for i, pass := range passes {
@@ -71,24 +94,21 @@ func Run(ctx context.Context, file string, selected capture.Channels, o offline.
 			pass.Push(c.Sent()[first : first+c.Valid])
 		}
 		p.add(&p.processed, capture.ChunkDuration)
-		if result.Length += capture.ChunkDuration; result.Length > maxLength {
+		if length += capture.ChunkDuration; length > maxLength {
 			break
 		}
 	}
-	p.add(&p.total, result.Length-stated) // all that there is was read
-	err = errors.Join(ctx.Err(), reader.Err())
-	if result.Length > maxLength {
-		err = tooLong
-	}
-	if err != nil {
-		p.add(&p.compared, result.Length) // nothing of this file is left to do
-		return nil, err
-	}
-	results := make([]*offline.Result, tracks)
+	p.add(&p.total, length-stated) // all that there is was read
+	return length, errors.Join(ctx.Err(), reader.Err())
+}
+
+// finish compares the speakers of each track of a recording.
+func finish(ctx context.Context, passes []*offline.Recording, length time.Duration, p *Progress) (results []*offline.Result, err error) {
+	results = make([]*offline.Result, len(passes))
 	compared := time.Duration(0)
 	for i, pass := range passes {
 		pass.Progress = func(share float64) {
-			now := time.Duration((float64(i) + share) / float64(tracks) * float64(result.Length))
+			now := time.Duration((float64(i) + share) / float64(len(passes)) * float64(length))
 			p.add(&p.compared, now-compared)
 			compared = now
 		}
@@ -96,11 +116,7 @@ func Run(ctx context.Context, file string, selected capture.Channels, o offline.
 			return nil, err
 		}
 	}
-	joined := joinTracks(results, person)
-	result.Turns, result.Exclusive = labelled(joined.Turns), labelled(joined.Exclusive)
-	result.Speakers, result.embeddings = joined.Speakers, joined.Embeddings
-	result.Notices = source.Notices()
-	return result, nil
+	return results, nil
 }
 
 // decoded receives the chunks of a reader until the end of ctx. The next one is decoded while one is processed.
