@@ -90,40 +90,35 @@ func (w *Watched) run(_ context.Context, d Display) error {
 // receive delivers events until the stream is over.
 func (w *Watched) receive(d Display) error {
 	out := output{timeline: w.timeline, rec: w.Recorder, display: d, transcriber: &Transcriber{}, fromService: w.Stream.Words(), end: w.end}
-	for {
-		var u client.Update
-		var more bool
+	for updates := w.Stream.Updates(); updates != nil; {
 		select {
 		case <-w.Recorder.Changed():
 			out.recordingStopped()
-			continue
 		case <-out.due():
 			out.release()
-			continue
-		case u, more = <-w.Stream.Updates():
-		}
-		if !more {
-			break
-		}
-		crash.TestHook("receive")
-		if u.Change != nil {
-			w.noteGap(u.Change.Gap)
-			text, lost := describeChange(u.Change, d), u.Change.Lost
-			if lost != nil {
-				text = awaitSender + ": " + display.TerminalSafe(lost.Error())
+		case u, more := <-updates:
+			if !more {
+				updates = nil
+				continue
 			}
-			out.keep(d.notice(text, lost != nil))
-			w.Recorder.SaveGaps()
-			continue
-		}
-		e := u.Event
-		if e.Type == protocol.TypeStreamState { // one that cannot be parsed is of a newer service
-			if e.State != nil {
-				w.setStatus(*e.State)
+			crash.TestHook("receive")
+			switch e := u.Event; {
+			case u.Change != nil:
+				w.noteGap(u.Change.Gap)
+				text, lost := describeChange(u.Change, d), u.Change.Lost
+				if lost != nil {
+					text = awaitSender + ": " + display.TerminalSafe(lost.Error())
+				}
+				out.keep(d.notice(text, lost != nil))
+				w.Recorder.SaveGaps()
+			case e.Type == protocol.TypeStreamState: // one that cannot be parsed is of a newer service
+				if e.State != nil {
+					w.setStatus(*e.State)
+				}
+			default:
+				out.event(max(w.newest(), e.Timestamp), e)
 			}
-			continue
 		}
-		out.event(max(w.newest(), e.Timestamp), e)
 	}
 	out.streamOver(w.position())
 	return out.failed
