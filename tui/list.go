@@ -233,19 +233,19 @@ func latest(s *display.Session) float64 { return max(s.Position, s.Length) }
 
 func (m *model) openList() { m.list = &listView{} }
 
-// listBy selects the row above (-1) or below (1), or goes a page.
-func listBy(by int, page bool) func(*model) tea.Cmd {
-	return action(func(m *model) { m.moveListRow(by, page) })
+// listBy selects the row above (-1) or below (1), listPages goes a page.
+func listBy(by int) func(*model) tea.Cmd { return action(func(m *model) { m.moveListRow(by) }) }
+
+func listPages(by int) func(*model) tea.Cmd {
+	return action(func(m *model) {
+		_, _, h := m.layout().list()
+		m.moveListRow(by * max(h-1, 1))
+	})
 }
 
-func (m *model) moveListRow(by int, page bool) {
-	s := m.session()
-	rows := m.listRows(s)
+func (m *model) moveListRow(by int) {
 	_, _, h := m.layout().list()
-	if page {
-		by *= max(h-1, 1)
-	}
-	m.list.Move(rows, h, by)
+	m.list.Move(m.listRows(m.session()), h, by)
 }
 
 func (m *model) toNewestTurn() { m.list.Cursor = display.Cursor[listRow]{} }
@@ -376,9 +376,9 @@ func (m *model) clickList(msg tea.MouseMsg) bool {
 	}
 	switch msg.Button {
 	case tea.MouseButtonWheelUp:
-		m.moveListRow(-3, false)
+		m.moveListRow(-3)
 	case tea.MouseButtonWheelDown:
-		m.moveListRow(3, false)
+		m.moveListRow(3)
 	case tea.MouseButtonLeft:
 		m.list.Click(m.listRows(m.session()), h, msg.Y-listY)
 	}

@@ -29,16 +29,10 @@ func onWire(do func(*wire.View)) func(*model) tea.Cmd { return action(func(m *mo
 
 func (m *model) toggleWirePause() { m.wire.TogglePause(m.o.Wire, m.now()) }
 
-// wireBy selects the row above (-1) or below (1), or goes a page.
-func wireBy(by int, page bool) func(*model) tea.Cmd {
-	return action(func(m *model) {
-		if page {
-			m.wire.Page(by, m.h)
-			return
-		}
-		m.wire.Move(by, m.h)
-	})
-}
+// wireBy selects the row above (-1) or below (1), wirePages goes a page.
+func wireBy(by int) func(*model) tea.Cmd { return action(func(m *model) { m.wire.Move(by, m.h) }) }
+
+func wirePages(by int) func(*model) tea.Cmd { return action(func(m *model) { m.wire.Page(by, m.h) }) }
 
 // clickWire handles the mouse: the wheel moves, a click selects.
 func (m *model) clickWire(msg tea.MouseMsg) {
