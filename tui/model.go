@@ -81,10 +81,10 @@ type model struct {
 	mouse       bool
 
 	// What the user is doing.
-	selected  string      // label of the selected lane, or ""
-	input     *textInput  // text that is being typed, or nil
-	choice    *laneChoice // a question for a lane, or nil
-	question  *question   // a question of yes or no, or nil
+	selected  string         // label of the selected lane, or ""
+	input     *textInput     // text that is being typed, or nil
+	choice    *laneChoice    // a question for a lane, or nil
+	question  *voiceQuestion // nil = nothing is asked
 	voices    voiceOffers
 	separate  map[string]bool // new labels that the user said are other people
 	bookmark  float64         // position of the bookmark reached last; -1 = none

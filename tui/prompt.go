@@ -14,8 +14,8 @@ import (
 	"hubbub/tui/display"
 )
 
-// The prompt, in place of the line of keys: a line of text, or the choice of a
-// lane.
+// The prompt, in place of the line of keys: a line of text, the choice of a lane, or the question
+// of voices.go.
 //
 //	name of SPEAKER_01: Anna█                            enter save  esc cancel
 //	merge SPEAKER_03 into Anna?  ↑ ↓ or 1-4  enter yes  esc no
@@ -160,68 +160,7 @@ func (m *model) chooseSelected() {
 	}
 }
 
-// question is answered by one of its keys. Enter is none of them: it may be typed
-// once too often after a name.
-type question struct {
-	forms   []string // of its text, the longest first
-	style   canvas.Style
-	answers []answer
-}
-
-// answer is a key, and what it does; nil = nothing.
-type answer struct {
-	key, text string
-	do        func(*model) tea.Cmd
-}
-
-// questionKey is for the keys while a question is asked; esc is no answer. It
-// reports whether the key was for the question. Another key that means something
-// ends the question and keeps its meaning: what is typed without having seen the
-// question, such as the next name, must not be lost in it.
-func (m *model) questionKey(name string) (cmd tea.Cmd, taken bool) {
-	for _, a := range m.question.answers {
-		if a.key != name {
-			continue
-		}
-		m.question = nil
-		if a.do != nil {
-			cmd = a.do(m)
-		}
-		return cmd, true
-	}
-	taken = name == "esc" || name == "enter" || m.bound(name) == nil
-	if name == "esc" || !taken {
-		m.question = nil
-	}
-	return nil, taken
-}
-
-// drawQuestion draws the longest form of the question that leaves room for the answers, or
-// for their keys alone.
-func (m *model) drawQuestion(c *canvas.Canvas, y int) {
-	shortest := m.question.forms[len(m.question.forms)-1]
-	room := m.w - 2
-	var answers, keys canvas.Line
-	for _, a := range m.question.answers {
-		text := a.key + " " + a.text
-		answers.Add(text, canvas.Plain, 0)
-		keys.Add(a.key, canvas.Plain, 0)
-		room -= canvas.Width(text) + 2
-	}
-	if room < min(canvas.Width(shortest), 30) {
-		answers, room = keys, m.w-2-3*len(keys)
-	}
-	text := canvas.Fit(shortest, room, 9, m.glyphs.Ellipsis)
-	for _, form := range m.question.forms {
-		if canvas.Width(form) <= room {
-			text = form
-			break
-		}
-	}
-	c.Line(1, y, m.w-2, append(canvas.Line{canvas.NewSegment(text, m.question.style.Bold(), 0)}, answers...), 2)
-}
-
-// drawPrompt draws the text input or the choice, if there is one.
+// drawPrompt draws the prompt, if there is one.
 func (m *model) drawPrompt(c *canvas.Canvas, s *display.Session, y int) bool {
 	switch {
 	case m.input != nil:

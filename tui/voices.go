@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"slices"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/tui/canvas"
@@ -59,14 +61,52 @@ func (m *model) askRemember(label string) {
 			"replace " + p.Name + "'s voice?",
 		}
 	}
-	m.question = &question{
-		forms: forms, style: p.Style,
-		answers: []answer{
-			{"y", "yes", func(m *model) tea.Cmd { return m.remember(label, p.Name) }},
-			{"n", "no", nil},
-			{"N", "never ask", (*model).neverRemember},
-		},
+	m.question = &voiceQuestion{label, p.Name, forms, p.Style}
+}
+
+// voiceQuestion asks whether to remember the voice of a speaker.
+type voiceQuestion struct {
+	label, name string
+	forms       []string // of its text, the longest first
+	style       canvas.Style
+}
+
+// questionKey is for the keys while the question is asked. It reports whether the key was for
+// it. Enter is no answer: it may be typed once too often after a name. Another key that means
+// something ends the question and keeps its meaning: what is typed without having seen the
+// question, such as the next name, must not be lost in it.
+func (m *model) questionKey(name string) (cmd tea.Cmd, taken bool) {
+	taken = true
+	switch name {
+	case "y":
+		cmd = m.remember(m.question.label, m.question.name)
+	case "N":
+		cmd = m.neverRemember()
+	case "n", "esc":
+	default:
+		if name == "enter" || m.bound(name) == nil {
+			return nil, true
+		}
+		taken = false
 	}
+	m.question = nil
+	return cmd, taken
+}
+
+// drawQuestion draws the longest form of the question that leaves room for the answers, or
+// for their keys alone.
+func (m *model) drawQuestion(c *canvas.Canvas, y int) {
+	q, answers := m.question, "y yes  n no  N never ask"
+	shortest, room := q.forms[len(q.forms)-1], m.w-4-canvas.Width(answers)
+	if room < min(canvas.Width(shortest), 30) {
+		answers = "y  n  N"
+		room = m.w - 4 - canvas.Width(answers)
+	}
+	text := canvas.Fit(shortest, room, 9, m.glyphs.Ellipsis)
+	if i := slices.IndexFunc(q.forms, func(form string) bool { return canvas.Width(form) <= room }); i >= 0 {
+		text = q.forms[i]
+	}
+	c.Line(1, y, m.w-2, canvas.Line{canvas.NewSegment(text, q.style.Bold(), 0), canvas.NewSegment(answers, canvas.Plain, 0)}, 2)
 }
 
 // remember learns a voice.
