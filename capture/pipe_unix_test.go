@@ -27,12 +27,12 @@ func TestNamedPipe(t *testing.T) {
 	if _, err := Open(ctx, Spec{Input: path}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
 	}
-	// Lets the opener that was given up go.
-	if w, err := os.OpenFile(path, os.O_RDWR, 0); err == nil {
-		time.Sleep(50 * time.Millisecond)
-		_ = w.Close()
-	}
+	w, err := os.OpenFile(path, os.O_RDWR, 0) // lets the opener that was given up go
+	testkit.NoError(t, err)
+	defer w.Close()
 
+	path = filepath.Join(t.TempDir(), "fifo") // another one, which that opener cannot read
+	testkit.NoError(t, syscall.Mkfifo(path, 0o600))
 	want := capturetest.Tone(SampleRate, 440, 5000)
 	go func() {
 		w, err := os.OpenFile(path, os.O_WRONLY, 0)
