@@ -3,6 +3,7 @@
 package words
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -21,16 +22,17 @@ func TestProcessIsKilledWithItsChildren(t *testing.T) {
 	}
 	r, err := New("sh -c 'sleep 1000 >"+fifo+" & wait'", "", "")
 	testkit.NoError(t, err)
-	p := r.(*process)
-	p.timeout = time.Second
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _, _ = p.Recognise(t.Context(), nil, false)
+		_, _, _ = r.Recognise(ctx, nil, false)
 	}()
 	f, err := os.OpenFile(fifo, os.O_RDONLY, 0) // waits for the child
 	testkit.NoError(t, err)
 	defer f.Close()
+	cancel() // kills as the end of its time does
 	<-ended
 	testkit.NoError(t, f.SetReadDeadline(time.Now().Add(10*time.Second)))
 	if _, err := f.Read(make([]byte, 1)); err != io.EOF { // the end of its last writer
