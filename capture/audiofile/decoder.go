@@ -70,6 +70,15 @@ func (f Format) longer(stated, frames int64) string {
 	return fmt.Sprintf("the header states %s, but the file contains %s; all of it is used", f.clock(stated), f.clock(frames))
 }
 
+// damaged is the notice of an input that cannot be decoded after so many samples.
+func (f Format) damaged(frames int64, why error) string {
+	rest := "the rest is"
+	if f.Frames > frames {
+		rest = "the remaining " + f.clock(f.Frames-frames) + " are"
+	}
+	return fmt.Sprintf("damaged after %s; %s skipped: %v", f.clock(frames), rest, why)
+}
+
 // maxSeconds is what a Duration can hold, and more than any input has.
 const maxSeconds = 1e9
 

@@ -2,7 +2,6 @@ package audiofile
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/mewkiz/flac"
@@ -97,7 +96,7 @@ func (d *flacDecoder) end(err error) error {
 	case eof && errors.Is(err, io.ErrUnexpectedEOF) && d.position > 0:
 		d.notices.Add("truncated after " + position)
 	case !eof:
-		d.notices.Add(fmt.Sprintf("damaged after %s; the rest is skipped: %v", position, err))
+		d.notices.Add(d.f.damaged(d.position, err))
 	}
 	return io.EOF
 }

@@ -76,7 +76,7 @@ func TestFLACDamage(t *testing.T) {
 	}{
 		{"tags before and after", append(append(tag, complete...), "TAG and more"...), 16000, ""},
 		{"truncated", complete[:len(complete)/2], 6000, "truncated: the header states 1.0 s"},
-		{"damaged", broken, 6000, "damaged after"},
+		{"damaged", broken, 6000, "damaged after 0.4 s; the remaining 0.6 s are skipped: "},
 	} {
 		d := mustDecode(t, c.name, c.b, false, 1600)
 		if len(d.samples) < c.min {

@@ -112,7 +112,7 @@ func (d *mp3Decoder) end(err error) error {
 	case !ended && d.position == 0:
 		return fail(damagedHint, "cannot decode the audio of this MP3 file: %w", err)
 	case !ended:
-		d.notices.Add(fmt.Sprintf("damaged after %s; the rest is skipped: %v", position, err))
+		d.notices.Add(d.f.damaged(d.position, err))
 	case d.f.Frames > d.position+margin:
 		d.notices.Add(d.f.truncated(d.f.Frames, d.position))
 	case d.longer && d.position > d.f.Frames+margin:
