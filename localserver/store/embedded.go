@@ -21,6 +21,8 @@ const (
 	writeCheckInterval = time.Second
 	// redialPause is the time between two connection attempts.
 	redialPause = 50 * time.Millisecond
+	// restartPause is the time after a restart that failed.
+	restartPause = 10 * time.Second
 )
 
 // openEmbedded starts an embedded server on the data folder, or in memory.
@@ -77,9 +79,12 @@ func (s *Store) restartAfterFailure() {
 			continue
 		}
 		s.log.Error("the store is started again after a failed write", "error", err)
+		pause := writeCheckInterval
 		if err := s.embedded.Restart(); err != nil {
 			s.log.Error("the store could not be started again", "error", err)
+			pause = restartPause
 		}
+		tick.Reset(pause)
 	}
 }
 

@@ -24,8 +24,10 @@ import (
 const (
 	// MemoryLimit bounds what is stored in memory, in bytes.
 	MemoryLimit = 256 << 20
-	// startTimeout bounds the start of the server, which replays what is on disk.
-	startTimeout = 30 * time.Second
+	// startTimeout bounds the start of the server, which replays what is on disk, and
+	// readyInterval is how often it is checked for a fatal error meanwhile.
+	startTimeout  = 30 * time.Second
+	readyInterval = 100 * time.Millisecond
 	// noLimit is a bound that no disk reaches: the store watches the free space.
 	noLimit = 1 << 60
 )
@@ -35,7 +37,7 @@ const (
 // space again. A connection to it survives Restart: it asks for a new one here.
 type Server struct {
 	options *natsserver.Options
-	log     *serverLog
+	log     *slog.Logger
 
 	mu     sync.Mutex
 	server *natsserver.Server // nil after a start that failed
@@ -44,7 +46,7 @@ type Server struct {
 // Start starts a server that stores everything below dir. After an error it returns a
 // server that does not run.
 func Start(dir string, log *slog.Logger) (*Server, error) {
-	s := &Server{log: &serverLog{log: log, fatal: make(chan string, 1)}, options: &natsserver.Options{
+	s := &Server{log: log, options: &natsserver.Options{
 		ServerName:         "hubbub",
 		DontListen:         true,
 		NoSigs:             true,
@@ -82,10 +84,21 @@ func (s *Server) start() (err error) {
 	if server, err = natsserver.NewServer(s.options.Clone()); err != nil {
 		return err
 	}
-	server.SetLoggerV2(s.log, false, false, false)
+	log := &serverLog{log: s.log, fatal: make(chan string, 1)}
+	server.SetLoggerV2(log, false, false, false)
 	server.Start()
-	if !server.ReadyForConnections(startTimeout) || !server.JetStreamEnabled() {
-		return errors.New(s.log.cause())
+	for deadline := time.Now().Add(startTimeout); !server.ReadyForConnections(readyInterval); {
+		select {
+		case cause := <-log.fatal:
+			return errors.New(cause)
+		default:
+		}
+		if time.Now().After(deadline) {
+			return errors.New("it was not ready in time")
+		}
+	}
+	if !server.JetStreamEnabled() {
+		return errors.New("JetStream does not run")
 	}
 	s.server = server
 	return nil
@@ -110,9 +123,12 @@ func (s *Server) Stop() {
 
 var errNotRunning = errors.New("the embedded NATS server does not run")
 
-// InProcessConn connects to the server that runs now.
+// InProcessConn connects to the server that runs now. It does not wait for one that starts
+// or stops: all calls of a NATS client wait while it connects.
 func (s *Server) InProcessConn() (net.Conn, error) {
-	s.mu.Lock()
+	if !s.mu.TryLock() {
+		return nil, errNotRunning
+	}
 	defer s.mu.Unlock()
 	if s.server == nil {
 		return nil, errNotRunning
@@ -211,15 +227,5 @@ func (l *serverLog) Fatalf(format string, v ...any) {
 	select {
 	case l.fatal <- fmt.Sprintf(format, v...):
 	default:
-	}
-}
-
-// cause is the fatal error, if there was one.
-func (l *serverLog) cause() string {
-	select {
-	case s := <-l.fatal:
-		return s
-	default:
-		return "it was not ready in time"
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,16 +82,32 @@ func TestHealthChecksAreNotLogged(t *testing.T) {
 	}
 }
 
-// A server that does not start says why: the first error that NATS calls fatal.
-func TestCauseOfAFailedStart(t *testing.T) {
-	log := &serverLog{log: slog.New(slog.DiscardHandler), fatal: make(chan string, 1)}
-	log.Fatalf("no space on %s", "disk")
-	log.Fatalf("another one")
-	for _, want := range []string{"no space on disk", "it was not ready in time"} {
-		if got := log.cause(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+// A server that cannot start again says why at once, and does not keep clients waiting
+// while it starts.
+func TestFailedStart(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Start(dir, slog.New(slog.DiscardHandler))
+	testkit.NoError(t, err)
+	t.Cleanup(s.Stop)
+	folder, moved := filepath.Join(dir, datafolder.JetStream), filepath.Join(dir, "moved")
+	s.Stop()
+	testkit.NoError(t, os.Rename(folder, moved))
+	testkit.NoError(t, os.WriteFile(folder, nil, 0o600))
+	began := time.Now()
+	err = s.Restart()
+	if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "not a directory") || took > startTimeout/2 {
+		t.Errorf("%v, after %v", err, took)
 	}
+	s.mu.Lock() // as while it starts
+	_, err = s.InProcessConn()
+	s.mu.Unlock()
+	if !errors.Is(err, errNotRunning) {
+		t.Errorf("a connection to a server that starts: %v", err)
+	}
+	testkit.NoError(t, os.Remove(folder))
+	testkit.NoError(t, os.Rename(moved, folder))
+	testkit.NoError(t, s.Restart())
+	testkit.NoError(t, s.WriteError())
 }
 
 // A health check that fails now and then, because the machine is busy, is no
