@@ -209,7 +209,7 @@ func (a *App) addVoice(ctx context.Context, s voices.Store, name, input string) 
 	seconds := m.Seconds()
 	v, err := m.Voiceprint()
 	if err != nil {
-		return hint.Add(fmt.Errorf("no voiceprint of %s: %w", name, err), "Give 2 to 30 s of clear speech of one person.")
+		return hint.Add(fmt.Errorf("no voiceprint of %s: %w", name, err), "Give 2 to 30 s of clear speech of one person. Of longer audio only the first 30 s are used.")
 	}
 	return a.storeVoices(s, fmt.Sprintf(", of %.1f s of speech,", seconds), voices.New(name, v, ""))
 }
