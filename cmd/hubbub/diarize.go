@@ -225,7 +225,10 @@ func (d *diarizer) paths(files []string) ([]string, error) {
 		}
 	}
 	for i, file := range files {
-		if file == "-" || capture.IsDevice(file) {
+		if file == "-" {
+			return nil, usage.Error("hubbub diarize takes files, not -", "Write the audio into a file first, or name /dev/stdin.")
+		}
+		if capture.IsDevice(file) {
 			return nil, usage.Error("hubbub diarize takes files, not "+file, "Record first, with 'hubbub live --record DIR', then diarize DIR/audio.wav.")
 		}
 		if st, err := os.Stat(file); err == nil && d.words != nil && !st.IsDir() && !st.Mode().IsRegular() {
