@@ -139,9 +139,10 @@ func TestViewNeverExceedsItsTerminal(t *testing.T) {
 
 func TestAsciiScreenIsAscii(t *testing.T) {
 	for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}, {30, 5}} {
-		for _, help := range []int{0, 1} {
+		for _, keys := range [][]string{nil, {"?"}, {"4", "m"}} {
 			m := testModel(tuitest.State(tuitest.Turns(8, 200, 3), 190, 1), size[0], size[1])
-			m.glyphs, m.help = canvas.NewGlyphs(true), help
+			m.glyphs = canvas.NewGlyphs(true)
+			press(m, keys...)
 			for _, r := range ansi.Strip(m.View()) {
 				if r > 0x7e {
 					t.Fatalf("%v: %q (%U) on an ASCII screen", size, r, r)
