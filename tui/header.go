@@ -34,11 +34,11 @@ func (m *model) drawHeader(c *canvas.Canvas, w window) {
 			cells = 14
 		}
 		x -= cells + 2
-		rms, peak := m.state.Level.RMS, m.peak
+		level := display.Level{RMS: m.state.Level.RMS, Peak: m.peak}
 		if m.state.Finished() { // there is no input any more
-			rms, peak = 0, 0
+			level = display.Level{}
 		}
-		m.drawLevel(c, x, 0, cells, rms, peak)
+		m.drawLevel(c, x, 0, cells, level)
 		x -= 2
 	}
 
@@ -126,26 +126,26 @@ func (m *model) badge(w window) (string, canvas.Style) {
 
 // drawLevel draws a level in a frame, cells+2 wide: a bar for the RMS, and a mark at
 // the highest peak of the last moment. A peak close to full scale is a warning.
-func (m *model) drawLevel(c *canvas.Canvas, x, y, cells int, rms, peak float32) {
+func (m *model) drawLevel(c *canvas.Canvas, x, y, cells int, l display.Level) {
 	style := canvas.Good
 	switch {
-	case peak >= display.Clipping:
+	case l.Peak >= display.Clipping:
 		style = canvas.Bad
-	case peak >= 0.7:
+	case l.Peak >= 0.7:
 		style = canvas.Warn
 	}
 	g := m.glyphs
 	c.Set(x, y, g.MeterLeft, canvas.Faint)
 	c.Set(x+cells+1, y, g.MeterRight, canvas.Faint)
 	x++
-	eighths := int(math.Round(display.ScaleDecibels(rms, display.MeterFloor, 0) * float64(cells*canvas.Subcells)))
+	eighths := int(math.Round(display.ScaleDecibels(l.RMS, display.MeterFloor, 0) * float64(cells*canvas.Subcells)))
 	for i := range cells {
 		n := min(max(eighths-i*canvas.Subcells, 0), canvas.Subcells)
 		if n > 0 {
 			c.Set(x+i, y, g.Block[n], style)
 		}
 	}
-	if p := min(int(display.ScaleDecibels(peak, display.MeterFloor, 0)*float64(cells)), cells-1); p > 0 && eighths <= p*canvas.Subcells {
+	if p := min(int(display.ScaleDecibels(l.Peak, display.MeterFloor, 0)*float64(cells)), cells-1); p > 0 && eighths <= p*canvas.Subcells {
 		c.Set(x+p, y, g.BoxV, style)
 	}
 }

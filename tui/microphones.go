@@ -217,7 +217,7 @@ func (m *model) drawMicrophone(c *canvas.Canvas, x, y, w, i int) {
 		c.TextRight(end, y, "default", canvas.Dim)
 	}
 	if known {
-		m.drawLevel(c, end-levelWidth-cells-3, y, cells, level.RMS, level.Peak)
+		m.drawLevel(c, end-levelWidth-cells-3, y, cells, level)
 	}
 }
 
