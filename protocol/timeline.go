@@ -248,6 +248,31 @@ func (t *Timeline) Snapshot() Snapshot {
 	return Snapshot{Lanes: slices.Clone(t.lanes), Decided: t.decided, Counts: t.counts, Texts: t.texts}
 }
 
+// SnapshotOf is the timeline of finished turns, in any order. Invalid turns are ignored: they may
+// come from a file that was edited.
+func SnapshotOf(turns []Turn) (s Snapshot) {
+	turns = slices.Clone(turns)
+	slices.SortStableFunc(turns, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
+	index := map[string]int{}
+	for _, t := range turns {
+		t.Speaker, t.Start, t.End = Label(t.Speaker), Round1ms(t.Start), Round1ms(t.End)
+		if !(t.Start >= 0 && t.End > t.Start && t.End <= MaxTimestamp) {
+			continue
+		}
+		i, known := index[t.Speaker]
+		if !known {
+			i = len(s.Lanes)
+			index[t.Speaker] = i
+			s.Lanes = append(s.Lanes, Lane{Speaker: t.Speaker})
+		}
+		l := &s.Lanes[i]
+		l.Match = cmp.Or(t.Match, l.Match)
+		l.Turns = append(l.Turns, t)
+		l.Talk += t.End - t.Start
+	}
+	return s
+}
+
 // Turns are the finished turns of all labels in order of their starts; those with
 // equal starts in order of the lanes.
 func (s Snapshot) Turns() []Turn {

@@ -359,19 +359,8 @@ func (d *diarizer) summary(file string, c recording.Content) (err error) {
 		return nil
 	}
 	d.line("%s", file)
-	var lanes protocol.Snapshot
-	for _, t := range c.Turns {
-		i := slices.IndexFunc(lanes.Lanes, func(l protocol.Lane) bool { return l.Speaker == t.Speaker })
-		if i < 0 {
-			i = len(lanes.Lanes)
-			lanes.Lanes = append(lanes.Lanes, protocol.Lane{Speaker: t.Speaker, Match: t.Match})
-		}
-		l := &lanes.Lanes[i]
-		l.Turns = append(l.Turns, t)
-		l.Talk += t.End - t.Start
-	}
 	d.progress.Above(func() {
-		err = tui.Summary(d.Stderr, display.State{Timeline: lanes, Position: c.Info.Length}, tui.Options{})
+		err = tui.Summary(d.Stderr, display.State{Timeline: protocol.SnapshotOf(c.Turns), Position: c.Info.Length}, tui.Options{})
 	})
 	return err
 }

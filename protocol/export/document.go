@@ -66,7 +66,7 @@ func New(info Info, turns []protocol.Turn, annotations protocol.Annotations) *Do
 	d := &Document{Info: info, Bookmarks: annotations.Bookmarks()}
 	d.Name = cmp.Or(protocol.Clean(info.Name, maxText), "live")
 	d.Title = cmp.Or(protocol.Clean(info.Title, maxText), d.Name)
-	for i, p := range annotations.Speakers(lanes(turns)) {
+	for i, p := range annotations.Speakers(protocol.SnapshotOf(turns)) {
 		s := Speaker{Label: p.Label, Labels: p.Labels, Name: p.Lane.Speaker, Turns: len(p.Turns), First: p.Turns[0].Start}
 		for _, t := range p.Turns {
 			d.Turns = append(d.Turns, Turn{i, t.Start, t.End, protocol.Clean(t.Text, maxTurnText)})
@@ -87,28 +87,4 @@ func New(info Info, turns []protocol.Turn, annotations protocol.Annotations) *Do
 	}
 	slices.SortStableFunc(d.Turns, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
 	return d
-}
-
-// lanes sorts turns by label, in order of first speech. Invalid turns are ignored:
-// they may come from a file that was edited.
-func lanes(turns []protocol.Turn) protocol.Snapshot {
-	turns = slices.Clone(turns)
-	slices.SortStableFunc(turns, func(a, b protocol.Turn) int { return cmp.Compare(a.Start, b.Start) })
-	var s protocol.Snapshot
-	index := map[string]int{}
-	for _, t := range turns {
-		t.Speaker, t.Start, t.End = protocol.Label(t.Speaker), protocol.Round1ms(t.Start), protocol.Round1ms(t.End)
-		if !(t.Start >= 0 && t.End > t.Start && t.End <= protocol.MaxTimestamp) {
-			continue
-		}
-		i, known := index[t.Speaker]
-		if !known {
-			i = len(s.Lanes)
-			index[t.Speaker] = i
-			s.Lanes = append(s.Lanes, protocol.Lane{Speaker: t.Speaker})
-		}
-		s.Lanes[i].Match = cmp.Or(t.Match, s.Lanes[i].Match)
-		s.Lanes[i].Turns = append(s.Lanes[i].Turns, t)
-	}
-	return s
 }
