@@ -85,7 +85,8 @@ func (c *checker) tls(ctx context.Context, s *Stage) error {
 	if timedOut(err) && c.proxy == "" {
 		return hint.Add(err, "The port accepts connections, but does not respond in TLS: check the port; a firewall may drop the packets, or a VPN the large ones (try a smaller MTU), or the service is overloaded; if it really has no TLS, write http://.")
 	}
-	if err != nil && strings.Contains(err.Error(), "authority that this machine does not know") {
+	var unknown x509.UnknownAuthorityError
+	if errors.As(err, &unknown) {
 		return fmt.Errorf("%w: %s", err, info.Issuer)
 	}
 	return err
