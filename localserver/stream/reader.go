@@ -35,7 +35,6 @@ const (
 // s.chunks at the end of the input, with the reason in s.input, and from then
 // on only waits for the client's close frame.
 func (s *Stream) read() {
-	defer close(s.writer.readerDone)
 	r := reader{Stream: s, pacer: pacer{now: s.config.Now, unpaced: s.config.Unpaced}}
 	if err := recovered.Guard(func() error { r.run(); return nil }); err != nil {
 		s.log.Error("panic in a stream's reader", "error", err)

@@ -110,7 +110,6 @@ type Stream struct {
 
 // New returns a stream for an open connection. Run must be called.
 func New(c Config, conn Socket, d Diarizer) *Stream {
-	limitBuffers(conn)
 	s := &Stream{
 		config: c, log: c.Log, counters: c.Counters,
 		conn:     conn,
@@ -143,10 +142,7 @@ func (s *Stream) Run(ctx context.Context, drain <-chan struct{}) {
 	began := time.Now()
 	s.counters.Opened.Add(1)
 	s.log.Info("stream opened")
-	defer context.AfterFunc(ctx, func() { abort(s.conn) })()
-
-	go s.read()
-	go s.writer.run()
+	defer s.writer.start(ctx, s.read)()
 	go s.journal.run()
 
 	end := s.work(drain)

@@ -52,7 +52,6 @@ type WatcherConfig struct {
 type Watcher struct {
 	config  WatcherConfig
 	log     *slog.Logger
-	conn    Socket
 	writer  *writer
 	wake    chan struct{} // progress has arrived
 	newest  atomic.Pointer[store.Progress]
@@ -71,8 +70,7 @@ var watcherLeft = ending{cause: "the watcher has left"}
 
 // NewWatcher returns a watcher for an open connection. Run must be called.
 func NewWatcher(c WatcherConfig, conn Socket) *Watcher {
-	limitBuffers(conn)
-	return &Watcher{config: c, log: c.Log, conn: conn, writer: newWriter(conn, c.Log),
+	return &Watcher{config: c, log: c.Log, writer: newWriter(conn, c.Log),
 		wake: make(chan struct{}, 1), errors: make(chan string, maxErrors)}
 }
 
@@ -83,9 +81,7 @@ func (w *Watcher) Run(ctx context.Context, drain <-chan struct{}) {
 	w.config.Counters.Watchers.Add(1)
 	w.log.Info("watcher connected", "from", w.config.From)
 	began := time.Now()
-	defer context.AfterFunc(ctx, func() { abort(w.conn) })()
-	go w.read()
-	go w.writer.run()
+	defer w.writer.start(ctx, w.read)()
 
 	var end ending
 	if err := recovered.Guard(func() error { end = w.follow(ctx, drain); return nil }); err != nil {
@@ -110,10 +106,7 @@ func (w *Watcher) Run(ctx context.Context, drain <-chan struct{}) {
 }
 
 // read reads what the client sends: pongs and its close frame.
-func (w *Watcher) read() {
-	defer close(w.writer.readerDone)
-	_ = frames(w.conn, maxText, func(int, io.Reader) {})
-}
+func (w *Watcher) read() { _ = frames(w.writer.conn, maxText, func(int, io.Reader) {}) }
 
 // subscribe receives the progress of the stream until stop.
 func (w *Watcher) subscribe() (stop func()) {

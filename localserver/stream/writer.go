@@ -42,23 +42,33 @@ type writer struct {
 	log        *slog.Logger
 	queue      chan message
 	done       chan struct{} // closed when nothing more is written
-	readerDone chan struct{} // closed by the reader of the socket when nothing more is read
+	readerDone chan struct{} // closed when nothing more is read
 	timedOut   atomic.Bool   // the client did not read
 
 	closeTimeout time.Duration
 }
 
-// message is a text, or a close frame when last is set.
+// message is a text, or how the connection ends, after which nothing follows.
 type message struct {
-	raw  []byte
-	code int // of a close frame; 0 sends none
-	text string
-	last bool
+	raw []byte
+	end *ending
 }
 
 func newWriter(conn Socket, log *slog.Logger) *writer {
+	limitBuffers(conn)
 	return &writer{conn: conn, log: log, queue: make(chan message, queuedMessages), done: make(chan struct{}), readerDone: make(chan struct{}),
 		closeTimeout: closeTimeout}
+}
+
+// start starts the reader and the writer of the socket. Canceling ctx disconnects the
+// client, until stop.
+func (w *writer) start(ctx context.Context, read func()) (stop func() bool) {
+	go func() {
+		defer close(w.readerDone)
+		read()
+	}()
+	go w.run()
+	return context.AfterFunc(ctx, func() { abort(w.conn) })
 }
 
 // send queues a text message and waits for room. Once the connection cannot be
@@ -71,7 +81,7 @@ func (w *writer) finish(end ending) {
 	if end.message != "" {
 		w.send(protocol.NewErrorEvent(end.message).Raw)
 	}
-	w.enqueue(message{code: end.code, text: end.text, last: true})
+	w.enqueue(message{end: &end})
 }
 
 func (w *writer) enqueue(m message) {
@@ -129,8 +139,8 @@ func (w *writer) write() error {
 	for {
 		select {
 		case m := <-w.queue:
-			if m.last {
-				return w.sendClose(m)
+			if m.end != nil {
+				return w.sendClose(*m.end)
 			}
 			_ = w.conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails only with the connection, and then so does the write
 			if err := w.conn.WriteMessage(websocket.TextMessage, m.raw); err != nil {
@@ -161,10 +171,10 @@ func (w *writer) close(end ending) {
 }
 
 // sendClose sends a close frame, unless the connection is lost.
-func (w *writer) sendClose(m message) error {
-	if m.code == 0 {
+func (w *writer) sendClose(end ending) error {
+	if end.code == 0 {
 		return nil
 	}
 	return w.conn.WriteControl(websocket.CloseMessage,
-		websocket.FormatCloseMessage(m.code, m.text), time.Now().Add(writeTimeout))
+		websocket.FormatCloseMessage(end.code, end.text), time.Now().Add(writeTimeout))
 }
