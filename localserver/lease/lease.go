@@ -38,9 +38,10 @@ type Monitor struct {
 	leases Leases
 	log    *slog.Logger
 
-	mu      sync.Mutex
-	checked time.Time // when a check last succeeded
-	others  map[string]*nodeState
+	mu        sync.Mutex
+	checked   time.Time // when a check last succeeded
+	others    map[string]*nodeState
+	forgotten map[string]bool // since the newest check began, which may have read their leases
 }
 
 // nodeState is what is known about another node.
@@ -53,13 +54,16 @@ func (n *nodeState) dead() bool { return n.unchanged >= maxUnchanged }
 
 // New returns the Monitor of a node. Check is to be called every Interval.
 func New(node string, leases Leases, log *slog.Logger) *Monitor {
-	return &Monitor{node: node, leases: leases, log: log, others: map[string]*nodeState{}}
+	return &Monitor{node: node, leases: leases, log: log, others: map[string]*nodeState{}, forgotten: map[string]bool{}}
 }
 
 // Check renews this node's lease and reads those of the others.
 func (m *Monitor) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
+	m.mu.Lock()
+	clear(m.forgotten)
+	m.mu.Unlock()
 	if err := m.leases.Hold(ctx, m.node); err != nil {
 		return err
 	}
@@ -78,7 +82,7 @@ func (m *Monitor) update(revisions map[string]uint64) {
 	m.checked = time.Now()
 	for node, revision := range revisions {
 		switch n := m.others[node]; {
-		case node == m.node:
+		case node == m.node, m.forgotten[node]:
 		case n == nil:
 			m.others[node] = &nodeState{revision: revision}
 		case n.revision != revision:
@@ -127,6 +131,7 @@ func (m *Monitor) Forget(node string) {
 	defer m.mu.Unlock()
 	if n := m.others[node]; n != nil && n.dead() {
 		delete(m.others, node)
+		m.forgotten[node] = true
 	}
 }
 

@@ -19,6 +19,7 @@ type fakeLeases struct {
 	mu          sync.Mutex
 	revisions   map[string]uint64
 	unavailable bool
+	read        func() // what happens after the leases are read; nil = nothing
 }
 
 func (f *fakeLeases) Hold(_ context.Context, node string) error {
@@ -40,8 +41,12 @@ func (f *fakeLeases) Release(_ context.Context, node string) error {
 
 func (f *fakeLeases) Holders(context.Context) (map[string]uint64, error) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	return maps.Clone(f.revisions), nil
+	revisions := maps.Clone(f.revisions)
+	f.mu.Unlock()
+	if f.read != nil {
+		f.read()
+	}
+	return revisions, nil
 }
 
 func (f *fakeLeases) set(unavailable bool) {
@@ -130,6 +135,42 @@ func TestLeaseMonitor(t *testing.T) {
 		stop["a"]()
 		stop["b"]()
 	})
+}
+
+// A dead node is not remembered by a check that has read its lease before it was
+// forgotten.
+func TestForgottenDuringACheck(t *testing.T) {
+	f := &fakeLeases{revisions: map[string]uint64{"dead": 1}}
+	m := New("a", f, slog.New(slog.DiscardHandler))
+	check := func() {
+		t.Helper()
+		testkit.NoError(t, m.Check(t.Context()))
+	}
+	for range maxUnchanged {
+		check()
+	}
+	if !m.Dead("dead") {
+		t.Fatal("it is not dead")
+	}
+	f.read = func() {
+		f.read = nil
+		_ = f.Release(t.Context(), "dead")
+		m.Forget("dead")
+	}
+	for range 2 * maxUnchanged {
+		check()
+	}
+	if got := m.DeadNodes(); len(got) != 0 {
+		t.Errorf("%v are dead again", got)
+	}
+	// When it comes back, it is monitored like any other.
+	f.revisions["dead"] = 2
+	for range maxUnchanged {
+		check()
+	}
+	if !m.Dead("dead") {
+		t.Error("a node that was forgotten and came back does not die again")
+	}
 }
 
 // While the store is unavailable no node is dead, and none is ready.
