@@ -22,13 +22,14 @@ import (
 
 func TestStreamCompletes(t *testing.T) {
 	var chunks atomic.Int64
-	pinged := make(chan struct{})
+	pinged, ended := make(chan struct{}), make(chan struct{})
 	s := openStream(t, func(t *testing.T, conn *websocket.Conn) {
 		ping := conn.PingHandler()
 		var once sync.Once
 		conn.SetPingHandler(func(p string) error { defer once.Do(func() { close(pinged) }); return ping(p) })
 		say(t, conn, string(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.1, "SPEAKER_00").Raw))
 		chunks.Store(int64(untilEnd(t, conn)))
+		<-ended
 		say(t, conn, string(protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.9, "SPEAKER_00").Raw)) // still arrives
 		protocoltest.CloseWith(conn, websocket.CloseNormalClosure, "bye")
 	}, nil)
@@ -38,8 +39,11 @@ func TestStreamCompletes(t *testing.T) {
 	}
 	<-pinged // so that there is a round trip
 	for range 2 {
-		testkit.NoError(t, s.EndOfStream(context.Background()))
+		if err := s.EndOfStream(context.Background()); err != nil {
+			t.Error(err)
+		}
 	}
+	close(ended)
 	events, info := collect(t, s)
 	if info.Reason != Completed || info.Code != 1000 || info.Text != "bye" || info.Err != nil {
 		t.Errorf("%+v", info)
