@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -140,4 +142,22 @@ func TestAccessibleTyping(t *testing.T) {
 func TestHelpFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	inTerminal(t, 60, 30, "devices", "--help").Shows(`seconds of each\n {24}device's level`)
+}
+
+// TestScreenOfADamagedFile: why a file ends early stays on the screen, and is said once without one.
+func TestScreenOfADamagedFile(t *testing.T) {
+	t.Parallel()
+	complete, err := os.ReadFile("../../capture/demo/demo.flac")
+	testkit.NoError(t, err)
+	cut := filepath.Join(t.TempDir(), "cut.flac")
+	testkit.NoError(t, os.WriteFile(cut, complete[:len(complete)/10], 0o600))
+	x := inTerminal(t, 120, 34, "live", "--input", cut, "--pace", "fast")
+	x.Shows("^ hubbub  .*cut.flac  truncated: ", "finished")
+	x.Keys("q")
+	x.ends(exitOK)
+	var out bytes.Buffer
+	a := &App{Args: []string{"live", "--input", cut, "--pace", "fast", "--accessible"}, Stdout: &out, Stderr: &out}
+	if code := a.Main(); code != exitOK || strings.Count(out.String(), "truncated: ") != 1 {
+		t.Errorf("exit code %d\n%s", code, out.String())
+	}
 }

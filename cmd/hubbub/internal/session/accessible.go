@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -155,13 +156,17 @@ func (a *accessible) statesGaps() bool { return true }
 func (a *accessible) joinHint() string { return ": merge joins them" }
 
 func (a *accessible) finish() error {
-	if err := a.out.State(a.view.state()); err != nil {
+	st := a.view.state()
+	if err := a.out.State(st); err != nil {
 		return err
 	}
 	for _, n := range a.view.notices() {
+		if strings.Contains(st.SourceNotice, n) { // said with the state
+			continue
+		}
 		if err := a.out.Notice(n); err != nil {
 			return err
 		}
 	}
-	return a.out.Summary(a.view.state())
+	return a.out.Summary(st)
 }

@@ -40,7 +40,7 @@ func (l *Live) state() display.State {
 		Level:        display.Level(source.Level),
 		Levels:       l.levels.Levels(),
 		Source:       source.Device,
-		SourceNotice: l.Source.Notice,
+		SourceNotice: cmp.Or(strings.Join(source.Notices, "; "), l.Source.Notice),
 		Server:       l.Server,
 		NewLabels:    stream.NewLabels,
 		ChunksSent:   stream.ChunksSent,
