@@ -254,7 +254,11 @@ func (d *diarizer) paths(files []string) ([]string, error) {
 			return nil, err
 		}
 	}
-	if err := os.MkdirAll(d.flags.out, 0o777); err != nil {
+	err := os.MkdirAll(d.flags.out, 0o777)
+	if err == nil { // that no file can be written is better known before hours of audio are processed
+		err = atomicfile.Check(d.flags.out)
+	}
+	if err != nil {
 		return nil, hint.Add(err, "Choose another folder with --out.")
 	}
 	return paths, nil

@@ -38,6 +38,15 @@ func Write(path string, perm fs.FileMode, replace bool, write func(io.Writer) er
 	return err
 }
 
+// Check is the error that Write would have in a folder that takes no files.
+func Check(dir string) error {
+	temp, err := createTemp(filepath.Join(dir, TempPrefix), 0o600)
+	if err != nil {
+		return fmt.Errorf("no file can be written into %s: %w", dir, err)
+	}
+	return errors.Join(temp.Close(), os.Remove(temp.Name()))
+}
+
 // WriteFile is Write, with replace, of bytes.
 func WriteFile(path string, content []byte, perm fs.FileMode) error {
 	return Write(path, perm, true, bytesOf(content))

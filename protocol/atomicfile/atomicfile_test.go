@@ -50,6 +50,12 @@ func TestFailedWrite(t *testing.T) {
 	if err := WriteFile(filepath.Join(dir, "none", "file"), nil, 0o600); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
+	if err := Check(dir); err != nil {
+		t.Error(err)
+	}
+	if err := Check(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 || content(t, path) != "old" {
 		t.Errorf("%v %v", entries, err)
 	}
