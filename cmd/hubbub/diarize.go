@@ -79,6 +79,16 @@ the files that are finished.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.noEffectAlone(cmd, f.voicesFlags, f.wordsFlags)
+			if f.output.value == "" {
+				f.output.value = "lines"
+				if f.out != "" {
+					f.output.value = "rttm"
+				}
+			}
+			if f.output.value == "rttm" || f.output.value == "audacity" {
+				a.noEffect(cmd, "with --output "+f.output.value+", which has no words", "words")
+				f.words = ""
+			}
 			return a.diarize(cmd.Context(), args, f)
 		},
 	}
@@ -118,12 +128,6 @@ func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) erro
 		options: offline.Options{Speakers: f.speakers.value, MinSpeakers: f.minSpeakers.value, MaxSpeakers: f.maxSpeakers.value}}
 	if err := d.options.Validate(); err != nil {
 		return usage.Error(err.Error(), "Give --speakers, or a minimum that is not above the maximum.")
-	}
-	if f.output.value == "" {
-		f.output.value = "lines"
-		if f.out != "" {
-			f.output.value = "rttm"
-		}
 	}
 	var err error
 	if d.words, err = f.recogniser(); err != nil {
