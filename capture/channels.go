@@ -15,11 +15,8 @@ type Channels int
 const (
 	// Mix is the mean of all channels. A number from 1 on is that channel alone.
 	Mix Channels = 0
-	// Each keeps the channels apart, as tracks.
+	// Each keeps the channels apart, as tracks: device.MaxChannels at most.
 	Each Channels = -1
-
-	// MaxTracks is the largest number of channels that Each keeps apart.
-	MaxTracks = device.MaxChannels
 )
 
 // ParseChannels reads "mix", "each" or the number of a channel, from 1 on.
@@ -69,8 +66,8 @@ func newMixer(rate, channels int, selected Channels) (*mixer, error) {
 	case int(selected) > channels:
 		return nil, channelsError{fail("Choose one of its channels with --channels, or mix.", "the input has %s, not %d", channelCount(channels), selected)}
 	}
-	if tracks > MaxTracks {
-		return nil, channelsError{fail("Choose one with --channels N, or mix.", "the input has %d channels; each takes at most %d", channels, MaxTracks)}
+	if tracks > device.MaxChannels {
+		return nil, channelsError{fail("Choose one with --channels N, or mix.", "the input has %d channels; each takes at most %d", channels, device.MaxChannels)}
 	}
 	m := &mixer{channels: channels, selected: selected, out: make([][]float32, tracks)}
 	for range tracks {
