@@ -72,22 +72,14 @@ func (s *testStream) toTheEnd() (events []protocol.Event, end error) {
 	}
 }
 
-// What a client receives with faults of events (package faults tests each of
-// them). The stored events are correct.
+// What a client receives with some faults of events (package faults tests the others).
+// The stored events are correct.
 func TestFaultsOfEvents(t *testing.T) {
 	t.Parallel()
-	const right = "+00@100ms -00@300ms +01@400ms -01@700ms"
-	long := strings.Repeat("W", 2000)
 	for spec, want := range map[string]string{
-		"drop-events":                   "+00@100ms +01@400ms",
-		"unknown-type":                  "diarization_fault +00@100ms diarization_fault -00@300ms diarization_fault +01@400ms diarization_fault -01@700ms",
-		"extra-fields":                  right,
-		"hostile-labels":                "",
-		"chunk-size=5":                  "+00@100ms -00@300ms Invalid chunk size +01@400ms Invalid chunk size -01@700ms",
-		"out-of-order drop-events=3":    "-00@300ms +00@100ms +01@400ms",
+		"chunk-size=5":                  "",
 		"event-lag=100ms no-starts":     "-00@300ms -01@700ms",
-		"slow-read=20ms":                right,
-		"no-pong":                       right,
+		"slow-read=20ms":                "+00@100ms -00@300ms +01@400ms -01@700ms",
 		"drop-events=1,times=1 mute@1h": "",
 	} {
 		t.Run(spec, func(t *testing.T) {
@@ -99,19 +91,12 @@ func TestFaultsOfEvents(t *testing.T) {
 			events, end := s.toTheEnd()
 			got := protocoltest.Brief(events)
 			switch {
-			case spec == "hostile-labels":
-				if len(events) != 4 || !strings.Contains(events[0].Speaker, "\x1b[2J") || !strings.Contains(events[0].Speaker, long) {
-					t.Errorf("%q", raws(events))
-				}
 			case spec == "chunk-size=5": // the reader says it at once, the events take their way
 				if strings.Count(got, "Invalid chunk size") != 2 || strings.Count(got, "@") != 4 {
 					t.Errorf("got %s", got)
 				}
 			case got != want:
 				t.Errorf("got  %s\nwant %s", got, want)
-			}
-			if spec == "extra-fields" && !strings.Contains(string(events[0].Raw), `"fault"`) {
-				t.Errorf("got %s", events[0].Raw)
 			}
 			if !websocket.IsCloseError(end, websocket.CloseNormalClosure) {
 				t.Errorf("ended with %v", end)
@@ -124,7 +109,7 @@ func TestFaultsOfEvents(t *testing.T) {
 	}
 }
 
-// How a stream ends with each fault of sockets, and its record.
+// How a stream ends with faults of sockets, and its record.
 func TestFaultsOfSockets(t *testing.T) {
 	t.Parallel()
 	closedWith := func(code int, text string) func(error) bool {
@@ -141,16 +126,12 @@ func TestFaultsOfSockets(t *testing.T) {
 		spec   string
 		endIt  bool // with end_of_stream
 		ended  func(error) bool
-		says   string // an error message before
 		status string
 	}{
-		{"close=1011@200ms", false, closedWith(1011, "on purpose"), "", "error"},
-		{"close=4001", false, closedWith(4001, "on purpose"), "", "error"},
-		{"close=1005@100ms", false, closedWith(1005, ""), "", "error"},
-		{"ahead@200ms", false, closedWith(1008, "ahead of real time"), "Audio is more than 5 s ahead of real time", "error"},
-		{"reset@200ms", false, func(err error) bool { return strings.Contains(err.Error(), "reset by peer") }, "", "error"},
-		{"hang-up@200ms", false, unclosed, "", "error"},
-		{"no-close", true, unclosed, "", "done"},
+		{"close=1011@200ms", false, closedWith(1011, "on purpose"), "error"},
+		{"close=1005@100ms", false, closedWith(1005, ""), "error"},
+		{"reset@200ms", false, func(err error) bool { return strings.Contains(err.Error(), "reset by peer") }, "error"},
+		{"no-close", true, unclosed, "done"},
 	} {
 		t.Run(tt.spec, func(t *testing.T) {
 			t.Parallel()
@@ -161,7 +142,7 @@ func TestFaultsOfSockets(t *testing.T) {
 				s.end()
 			}
 			events, end := s.toTheEnd()
-			if !tt.ended(end) || tt.says != "" && !strings.Contains(protocoltest.Brief(events), tt.says) {
+			if !tt.ended(end) {
 				t.Errorf("%s, ended with %v", protocoltest.Brief(events), end)
 			}
 			h.becomes(s.id, tt.status)

@@ -1,6 +1,8 @@
 package faults
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +88,7 @@ func brief(messages []message) string {
 		case e.Type == protocol.TypeSpeakerEnd:
 			out = append(out, fmt.Sprintf("-%s@%v", e.Speaker, e.Timestamp))
 		default:
-			out = append(out, e.Type)
+			out = append(out, cmp.Or(e.Message, e.Type))
 		}
 	}
 	return strings.Join(out, " ")
@@ -95,6 +97,9 @@ func brief(messages []message) string {
 // What a client receives with the faults of events, and when the stream ends.
 func TestEvents(t *testing.T) {
 	const right = "+A@0.5 -A@0.75 +B@1.5 -B@1.75"
+	hostile := func(sign, label string, at float64) string {
+		return fmt.Sprintf("%s\x1b[2J\x1b[31m%s\r\n\u202e\x07%s@%v", sign, label, strings.Repeat("W", 2000), at)
+	}
 	for specs, want := range map[string]string{
 		"close=1000@1h":              right,
 		"drop-events":                "+A@0.5 +B@1.5",
@@ -111,7 +116,9 @@ func TestEvents(t *testing.T) {
 		"out-of-order drop-events=3": "-A@0.75 +A@0.5 +B@1.5",
 		"unknown-speaker":            "+A@0.5 -SPEAKER_99@0.501 -A@0.75 +B@1.5 -SPEAKER_99@1.501 -B@1.75",
 		"broken-json":                "+A@0.5 unreadable -A@0.75 unreadable +B@1.5 unreadable -B@1.75 unreadable",
+		"unknown-type":               "diarization_fault +A@0.5 diarization_fault -A@0.75 diarization_fault +B@1.5 diarization_fault -B@1.75",
 		"extra-fields":               right,
+		"hostile-labels":             hostile("+", "A", 0.5) + " " + hostile("-", "A", 0.75) + " " + hostile("+", "B", 1.5) + " " + hostile("-", "B", 1.75),
 		"binary-events":              "binary binary binary binary",
 		"event-lag=3s":               right,
 		"mute":                       "",
@@ -122,6 +129,9 @@ func TestEvents(t *testing.T) {
 				messages, end := streamed(t, specs, twoTurns)
 				if got := brief(messages); got != want {
 					t.Errorf("got  %s\nwant %s", got, want)
+				}
+				if specs == "extra-fields" && !bytes.Contains(messages[0].raw, []byte(`"fault"`)) {
+					t.Errorf("got %s", messages[0].raw)
 				}
 				if closed := websocket.IsCloseError(end, websocket.CloseNormalClosure); closed == (specs == "mute") {
 					t.Errorf("ended with %v", end)
@@ -145,7 +155,7 @@ func TestOccurrences(t *testing.T) {
 	}{
 		{"close=1011@10s", 10 * time.Second, 1011, ""},
 		{"close=4001", 0, 4001, ""},
-		{"ahead@2s", 2 * time.Second, websocket.ClosePolicyViolation, "error"},
+		{"ahead@2s", 2 * time.Second, websocket.ClosePolicyViolation, "Audio is more than 5 s ahead of real time"},
 		{"hang-up@1m", time.Minute, websocket.CloseAbnormalClosure, ""},
 		{"reset@1s", time.Second, websocket.CloseAbnormalClosure, ""},
 	} {
