@@ -195,7 +195,7 @@ func (w *Watched) state() display.State {
 	}
 	switch {
 	case conn.Lost != nil && conn.Sender:
-		st.Conn, st.ConnReason = display.Connecting, awaitSender
+		st.Conn, st.ConnReason = display.Connecting, awaitSender+": "+conn.Lost.Error()
 	case conn.Lost != nil:
 		st.Conn, st.ConnReason = display.Connecting, "again, "+cmp.Or(conn.LastError, conn.Lost).Error()
 	}
