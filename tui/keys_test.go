@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hubbub/protocol"
+	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
@@ -158,6 +159,25 @@ func TestNoticeOfAStateThatHasPassed(t *testing.T) {
 	m.later(s)
 	screenHas(t, m, "the stream continues")
 	lose()
+}
+
+// The cause of a loss is not left to a state line that is not there, or cuts it off.
+func TestNoticeThatTheStateLineHasNot(t *testing.T) {
+	const cause = "the sender lost its stream, waiting for it to resume: error: connection lost"
+	s := tuitest.State(tuitest.FourSpeakers, 100, 1)
+	s.Watching, s.Conn, s.ConnReason = true, display.Connecting, cause
+	m := testModel(s, 120, 24)
+	m.o.Wire = trace.NewLog().Snapshot
+	m.Update(Msg{Kind: MsgError, Text: cause})
+	for _, width := range []int{120, 80} {
+		m.Update(tea.WindowSizeMsg{Width: width, Height: 24})
+		if screen := m.View(); strings.Count(screen, cause) != 1 {
+			t.Errorf("%d columns:\n%s", width, screen)
+		}
+	}
+	press(m, "w")
+	m.Update(Msg{Kind: MsgError, Text: cause})
+	screenHas(t, m, cause)
 }
 
 func TestQuickKeysArriveTogether(t *testing.T) {

@@ -127,8 +127,7 @@ func (m *model) drawLastLine(c *canvas.Canvas, l layout, s *display.Session) {
 	}
 	scope := m.scopeText(m.windowOf(l, s.State))
 	x := 1
-	// The state line may have the cause of a problem already.
-	if reason := display.TerminalSafe(m.state.ConnReason); m.notice != "" && (reason == "" || !strings.HasSuffix(m.notice, reason)) {
+	if m.notice != "" && !m.stated(l.w-2) {
 		room := l.w - 2
 		x += c.Fitted(1, l.keysY, room, m.notice, 0, m.noticeStyle) + 3
 		if x+canvas.Width(scope)+1 > l.w {
@@ -150,6 +149,14 @@ func (m *model) drawLastLine(c *canvas.Canvas, l layout, s *display.Session) {
 		x += c.Text(x, l.keysY, l.w, key, canvas.Plain.Bold()) + 1
 		x += c.Text(x, l.keysY, l.w, b.hint, canvas.Dim) + 2
 	}
+}
+
+// stated reports whether the state line, of a width, has the cause that the notice ends with, and
+// no less of it than the notice would show.
+func (m *model) stated(width int) bool {
+	reason := display.TerminalSafe(m.state.ConnReason)
+	return m.wire == nil && reason != "" && strings.HasSuffix(m.notice, reason) &&
+		canvas.Width(m.connSegment().Text) <= max(width, canvas.Width(m.notice))
 }
 
 // scopeText says how much the screen shows.
