@@ -107,14 +107,16 @@ func plainDescriptions(cmd *cobra.Command) {
 }
 
 // flagError makes wrong usage of an error of pflag, with the flag of the nearest
-// name.
+// name, or the command of this name.
 func flagError(cmd *cobra.Command, err error) error {
 	msg := usage.PlainReason(err.Error())
 	fix := cmp.Or(hint.Of(err), seeFlags(cmd))
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
 		var flags []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
-		if meant := usage.Nearest(name, flags); meant != "" {
+		if c, _, err := cmd.Find([]string{name}); err == nil && c != cmd { // as in hubbub --devices
+			fix = fmt.Sprintf("Did you mean '%s'? %s", c.CommandPath(), fix)
+		} else if meant := usage.Nearest(name, flags); meant != "" {
 			fix = fmt.Sprintf("Did you mean --%s? %s", meant, fix)
 		}
 	}
