@@ -304,6 +304,9 @@ func TestPairFailsWithinABlock(t *testing.T) {
 			if !strings.Contains(err.Error(), "gone") || n != len(x) {
 				t.Fatalf("device %d fails last: %d samples, %v", failing, n, err)
 			}
+			if p.first.samples != p.position {
+				t.Errorf("device %d fails last: of %d samples %d are counted", failing, p.position, p.first.samples)
+			}
 			var heard [2]int
 			for i, v := range x {
 				if v > 0.25 {
