@@ -27,8 +27,9 @@ The default service is built in and runs on this machine. 'hubbub' alone is
 	// cobra itself detects unknown commands, but not an empty one, as of an unset variable of
 	// a shell.
 	root.Args, root.PreRunE = nil, noArgs
-	root.Version = versions()
-	root.SetVersionTemplate("{{.Version}}")
+	cobra.AddTemplateFunc("versions", versions) // which loads the weights, when it is called
+	root.Version = version
+	root.SetVersionTemplate("{{versions}}")
 	root.InitDefaultVersionFlag()
 	root.SilenceErrors = true
 	root.SilenceUsage = true
