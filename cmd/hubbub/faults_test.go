@@ -64,7 +64,7 @@ func TestCheckNamesTheFault(t *testing.T) {
 		{fault: "ahead@300ms", chunks: 15, stage: "audio", cause: "ahead of real time", next: "rule"},
 		{fault: "hang-up@300ms", chunks: 15, stage: "audio", cause: "the connection ", next: "network"},
 		{fault: "reset@300ms", chunks: 15, stage: "audio", cause: "", next: "again"},
-		{fault: "chunk-size=2", stage: "audio", cause: "Invalid chunk size", next: "6400"},
+		{fault: "chunk-size=2", chunks: 30, stage: "audio", cause: "Invalid chunk size", next: "6400"},
 		{fault: "never-close", limit: 3 * time.Second, stage: "close", cause: "did not close", next: "operator"},
 		{fault: "no-close", stage: "close", cause: "without a close", next: "network"},
 		{fault: "500,on=status", stage: "status", cause: "500", next: "request id"},

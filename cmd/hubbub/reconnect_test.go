@@ -59,7 +59,8 @@ func TestReconnect(t *testing.T) {
 
 	server, url := serve(t, "--api-key", "k", "--data", filepath.Join(dir, "data"), "--listen", reservePort(t))
 	net := newCutter(t, url)
-	p := start(t, "live", "--input", wav, "--server", net.url, "--api-key", "k", "--insecure", "--record", rec, "--output", "events")
+	p := start(t, "live", "--input", wav, "--server", net.url, "--api-key", "k", "--insecure", "--record", rec, "--output", "events",
+		"--reconnect", testkit.Timeout.String())
 	recorded := func(seconds float64) func() bool {
 		return func() bool { // by the recording, which has half a second of delay at most
 			info, err := os.Stat(filepath.Join(rec, recording.AudioFile))
