@@ -331,7 +331,7 @@ func TestSenderThatSendsNothing(t *testing.T) {
 		}
 	}})
 	now := time.Now()
-	s.clock.now = func() time.Time { return now }
+	s.now = func() time.Time { return now }
 	s.setStatus(protocol.StreamState{Status: protocol.StatusRunning, Timestamp: 12})
 	now = now.Add(2 * time.Second)
 	if got := s.state().InputProblem; got != "" {
@@ -345,33 +345,6 @@ func TestSenderThatSendsNothing(t *testing.T) {
 	if got := s.state().InputProblem; got != "" {
 		t.Errorf("after more audio: %q", got)
 	}
-}
-
-// TestStreamClock moves the position of a watched stream evenly, never beyond
-// what the service has sent, and at once where it is far behind.
-func TestStreamClock(t *testing.T) {
-	now := time.Now()
-	c := streamClock{now: func() time.Time { return now }}
-	at := func(want float64) {
-		t.Helper()
-		if got := c.position(); got < want-1e-9 || got > want+1e-9 {
-			t.Errorf("position %v, want %v", got, want)
-		}
-	}
-	at(0)
-	c.set(10)
-	at(10)
-	c.set(10.5)
-	at(10)
-	now = now.Add(stateInterval / 2)
-	at(10.25)
-	c.set(11)
-	now = now.Add(stateInterval / 3)
-	at(10.5)
-	now = now.Add(time.Hour)
-	at(11)
-	c.set(3) // an older one changes nothing
-	at(11)
 }
 
 // TestReplayNames prints turns under the names of the recording: a label that

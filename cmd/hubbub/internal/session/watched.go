@@ -42,18 +42,19 @@ type Watched struct {
 	timeline *protocol.Timeline
 	started  time.Time
 	record   recordSwitch
+	now      func() time.Time
 
 	connection
-	ended     bool // by this side, before the stream was over
-	clock     streamClock
+	ended     bool            // by this side, before the stream was over
+	newest    float64         // position that the service has sent, in seconds
+	since     time.Time       // when the last state arrived: a service sends only those that differ
 	status    string          // of the stream; "" = unknown
 	undecided []protocol.Span // by the sender's streams
 }
 
 // NewWatched is a session that begins now.
 func NewWatched(p WatchedParts) *Watched {
-	w := &Watched{WatchedParts: p, source: WatchedSource(p.ID), timeline: protocol.NewTimeline(),
-		started: time.Now(), clock: streamClock{now: time.Now}}
+	w := &Watched{WatchedParts: p, source: WatchedSource(p.ID), timeline: protocol.NewTimeline(), started: time.Now(), now: time.Now}
 	w.conn = display.Open
 	p.Recorder.Gaps, p.Recorder.Position = w.gaps, w.position
 	w.record = recordSwitch{rec: p.Recorder, wanted: p.Record, over: w.over}
@@ -116,7 +117,7 @@ func (w *Watched) receive(d Display) error {
 					w.setStatus(*e.State)
 				}
 			default:
-				out.event(max(w.newest(), e.Timestamp), e)
+				out.event(max(w.position(), e.Timestamp), e)
 			}
 		}
 	}
@@ -140,14 +141,12 @@ func (w *Watched) gaps() []protocol.Span {
 	return slices.Clip(w.undecided)
 }
 
-// position is the newest position that is known, in seconds.
-func (w *Watched) position() float64 { return max(w.newest(), w.timeline.Snapshot().Decided) }
-
-// newest is the newest position that the service has sent.
-func (w *Watched) newest() float64 {
+// position is the newest position that is known, in seconds: an event may be newer than
+// what the service has sent.
+func (w *Watched) position() float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.clock.newest
+	return max(w.newest, w.timeline.Snapshot().Decided)
 }
 
 // streamOutcome is why a stream ended; nil for one that is done.
@@ -165,8 +164,7 @@ func streamOutcome(end client.CloseInfo) error {
 func (w *Watched) setStatus(s protocol.StreamState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.status = s.Status
-	w.clock.set(s.Timestamp)
+	w.status, w.newest, w.since = s.Status, max(w.newest, s.Timestamp), w.now()
 }
 
 func (w *Watched) staysOpen() bool                         { return true }
@@ -178,12 +176,8 @@ func (w *Watched) state() display.State {
 	conn, gaps := w.Stream.Status(), w.gaps()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.conn.Over() {
-		w.clock.jump()
-	}
-	// An event may be newer than the position of the clock.
 	timeline := w.timeline.Snapshot()
-	position := max(w.clock.position(), timeline.Decided)
+	position := max(w.newest, timeline.Decided)
 	st := display.State{
 		Timeline: timeline, Position: position, Sent: position,
 		Source: w.source.Name, Server: w.Server, Stream: w.ID, Watching: true,
@@ -202,7 +196,7 @@ func (w *Watched) state() display.State {
 	switch {
 	case w.status == protocol.StatusCreated:
 		st.SourceNotice = "not begun"
-	case w.status == protocol.StatusRunning && conn.Lost == nil && w.clock.now().Sub(w.clock.since) > trace.MaxSilence:
+	case w.status == protocol.StatusRunning && conn.Lost == nil && w.now().Sub(w.since) > trace.MaxSilence:
 		st.InputProblem = fmt.Sprintf("no audio from the sender since %s: has it lost its connection?", display.Clock(position))
 	}
 	return st
@@ -224,38 +218,4 @@ func (w *Watched) notices() []string {
 
 func (w *Watched) export(annotations protocol.Annotations) (string, error) {
 	return exportState(w.state(), w.source.Base, w.source.Name, w.Recorder, annotations)
-}
-
-const (
-	// stateInterval is how often a service sends the position of a stream.
-	stateInterval = 500 * time.Millisecond
-	// maxStep is the longest distance over which the clock moves evenly.
-	maxStep = 2 * time.Second
-)
-
-// streamClock shows the position of a stream, which the service sends twice a
-// second, as one that moves evenly: it reaches each position after
-// stateInterval. It never exceeds the newest position. The lock of its owner
-// guards it.
-type streamClock struct {
-	now    func() time.Time
-	newest float64   // the newest position, in seconds
-	from   float64   // what was shown when it arrived
-	since  time.Time // when the last state arrived: a service sends only those that differ
-}
-
-func (c *streamClock) set(position float64) {
-	c.from, c.since = c.position(), c.now()
-	c.newest = max(c.newest, position)
-	if c.newest-c.from > maxStep.Seconds() {
-		c.jump()
-	}
-}
-
-// jump shows the newest position at once.
-func (c *streamClock) jump() { c.from = c.newest }
-
-func (c *streamClock) position() float64 {
-	part := float64(c.now().Sub(c.since)) / float64(stateInterval)
-	return c.from + (c.newest-c.from)*min(max(part, 0), 1)
 }
