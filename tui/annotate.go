@@ -113,12 +113,17 @@ func (m *model) merge(label string) {
 				m.notify(from+" cannot be merged with itself", canvas.Dim)
 				return
 			}
-			to := m.session().Name(into) // before it takes over the name
-			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(label, into) }) {
-				m.notify("merged "+from+" into "+to+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
-			}
+			m.mergeInto(label, into, "merged "+from+" into ")
 		},
 	}, other.Label)
+}
+
+// mergeInto merges a label into another one. done says so, up to the name of that.
+func (m *model) mergeInto(label, into, done string) {
+	name := m.session().Name(into) // before it takes over the other's
+	if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(label, into) }) {
+		m.notify(done+name+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
+	}
 }
 
 // joinNewLabel asks who a new label is: the selected one, or else the
@@ -154,10 +159,7 @@ func (m *model) joinNewLabel() {
 				m.notify(from+" stays a person of its own", canvas.Plain)
 				return
 			}
-			to := m.session().Name(into) // before it takes over the name
-			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(label, into) }) {
-				m.notify("joined "+from+" with "+to+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
-			}
+			m.mergeInto(label, into, "joined "+from+" with ")
 		},
 	}, s.MatchFor(label))
 }
