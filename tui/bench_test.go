@@ -156,7 +156,7 @@ func BenchmarkEventToScreen(b *testing.B) {
 		out.mu.Unlock()
 		begin := time.Now()
 		timeline.Apply(protocol.NewSpeakerEvent(typ, 3600+float64(i), "SPEAKER_00"))
-		box <- Msg{Kind: MsgWake}
+		box <- Msg{}
 		select {
 		case at := <-out.seen:
 			took = append(took, at.Sub(begin))

@@ -109,15 +109,15 @@ func TestMessagesMakeRoomForTheKeys(t *testing.T) {
 	s.Position += 4
 	m.later(s)
 	screenHasNot(t, m, "lanes sorted")
-	m.Update(Msg{Kind: MsgError, Text: "the disk is full"})
+	m.Update(Msg{Text: "the disk is full", Problem: true})
 	s.Position += 4
 	m.later(s)
 	screenHas(t, m, "the disk is full   q quit")
 	press(m, "+")
 	screenHasNot(t, m, "the disk is full")
-	m.Update(Msg{Kind: MsgError, Text: "the disk is full"})
-	m.Update(Msg{Kind: MsgNotice, Text: "audio is missing"}) // all can be read
-	m.Update(Msg{Kind: MsgNotice, Text: "another microphone"})
+	m.Update(Msg{Text: "the disk is full", Problem: true})
+	m.Update(Msg{Text: "audio is missing"}) // all can be read
+	m.Update(Msg{Text: "another microphone"})
 	for _, text := range []string{"the disk is full", "audio is missing", "another microphone"} {
 		screenHas(t, m, text)
 		s.Position += 4
@@ -138,7 +138,7 @@ func TestNoticeOfAStateThatHasPassed(t *testing.T) {
 	lose := func() {
 		s.Conn, s.ConnReason = display.Reconnecting, cause
 		m.later(s)
-		m.Update(Msg{Kind: MsgError, Text: "stream lost, resuming: " + cause})
+		m.Update(Msg{Text: "stream lost, resuming: " + cause, Problem: true})
 		screenHas(t, m, "reconnecting: "+cause)
 		if screen := m.View(); strings.Count(screen, cause) != 1 || strings.Contains(screen, "the stream continues") {
 			t.Errorf("without a connection the screen is\n%s", screen)
@@ -148,7 +148,7 @@ func TestNoticeOfAStateThatHasPassed(t *testing.T) {
 		s.Conn, s.ConnReason = display.Open, ""
 		s.Position += after
 		m.later(s)
-		m.Update(Msg{Kind: MsgNotice, Text: "the stream continues"})
+		m.Update(Msg{Text: "the stream continues"})
 	}
 	lose()
 	resume(1)
@@ -168,7 +168,7 @@ func TestNoticeThatTheStateLineHasNot(t *testing.T) {
 	s.Watching, s.Conn, s.ConnReason = true, display.Connecting, cause
 	m := testModel(s, 120, 24)
 	m.o.Wire = trace.NewLog().Snapshot
-	m.Update(Msg{Kind: MsgError, Text: cause})
+	m.Update(Msg{Text: cause, Problem: true})
 	for _, width := range []int{120, 80} {
 		m.Update(tea.WindowSizeMsg{Width: width, Height: 24})
 		if screen := m.View(); strings.Count(screen, cause) != 1 {
@@ -176,7 +176,7 @@ func TestNoticeThatTheStateLineHasNot(t *testing.T) {
 		}
 	}
 	press(m, "w")
-	m.Update(Msg{Kind: MsgError, Text: cause})
+	m.Update(Msg{Text: cause, Problem: true})
 	screenHas(t, m, cause)
 }
 

@@ -140,7 +140,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.refresh()
 		return m, tea.Batch(m.tick(), m.correctVoices(), m.listAgain())
 	case Msg:
-		if msg.Kind != MsgWake && msg.Text != "" {
+		if msg.Text != "" {
 			m.waiting = append(m.waiting[max(0, len(m.waiting)-maxWaiting+1):], msg)
 		}
 		m.refresh()
@@ -183,10 +183,10 @@ func (m *model) refresh() {
 		m.notice = ""
 	}
 	// A problem replaces a notice at once: the notice may be that it was over.
-	for len(m.waiting) > 0 && (m.notice == "" || now.Sub(m.noticeAt) > confirmTime || m.waiting[0].Kind == MsgError && m.noticeStyle == canvas.Warn) {
+	for len(m.waiting) > 0 && (m.notice == "" || now.Sub(m.noticeAt) > confirmTime || m.waiting[0].Problem && m.noticeStyle == canvas.Warn) {
 		w := m.waiting[0]
 		m.waiting = m.waiting[1:]
-		m.notify(w.Text, map[bool]canvas.Style{true: canvas.Bad, false: canvas.Warn}[w.Kind == MsgError])
+		m.notify(w.Text, map[bool]canvas.Style{true: canvas.Bad, false: canvas.Warn}[w.Problem])
 	}
 	if peak := s.Level.Peak; peak >= m.peak || now.Sub(m.peakAt) > peakHold {
 		m.peak, m.peakAt = peak, now

@@ -35,7 +35,7 @@ func TestMessagesAreShownForAWhile(t *testing.T) {
 	box := make(chan Msg, 1)
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
 	m.o.Messages = box
-	box <- Msg{Kind: MsgError, Text: "Invalid chunk size\x1b[2J"}
+	box <- Msg{Text: "Invalid chunk size\x1b[2J", Problem: true}
 	_, again := m.Update(m.awaitMessage())
 	if again == nil {
 		t.Fatal("the mailbox is read only once")
@@ -52,7 +52,7 @@ func TestMailboxWakesTheScreenBeforeItsTick(t *testing.T) {
 	next := tuitest.State(tuitest.FourSpeakers, 61, 1)
 	m.o.Snapshot = func() display.State { return next }
 	before := m.View()
-	m.Update(Msg{Kind: MsgWake})
+	m.Update(Msg{})
 	if m.View() == before {
 		t.Error("the screen still shows the old state")
 	}
@@ -116,7 +116,7 @@ func TestViewNeverExceedsItsTerminal(t *testing.T) {
 		for range rapid.IntRange(0, 6).Draw(t, "presses") {
 			press(m, rapid.SampledFrom(keys).Draw(t, "key"))
 			if rapid.Bool().Draw(t, "message") {
-				m.Update(Msg{Kind: MsgError, Text: rapid.String().Draw(t, "text")})
+				m.Update(Msg{Text: rapid.String().Draw(t, "text"), Problem: true})
 			}
 			view := m.View()
 			lines := strings.Split(view, "\n")

@@ -45,21 +45,11 @@ type Options struct {
 	Mouse bool
 }
 
-// MsgKind is the severity of a Msg.
-type MsgKind int
-
-// The kinds of Msg.
-const (
-	MsgWake   MsgKind = iota // the State has news: a turn, a change of the connection
-	MsgNotice                // Text is shown for a while
-	MsgError                 // Text is a problem, shown for a while
-)
-
-// Msg wakes the screen before its next tick. The mailbox is bounded; a sender
-// that finds it full may discard a MsgWake, because the next tick sees the same.
+// Msg wakes the screen before its next tick: the State has news. The mailbox is bounded; a
+// sender that finds it full may discard a Msg without a text, because the next tick sees the same.
 type Msg struct {
-	Kind MsgKind
-	Text string // may come from the network: control characters are removed
+	Text    string // shown for a while; "" = nothing. It may come from the network: control characters are removed
+	Problem bool   // the text is an error
 }
 
 // ErrInterrupted is what Run returns when the user quit with ctrl+c; after q it

@@ -82,7 +82,7 @@ func TestRunEnds(t *testing.T) {
 			Messages: box,
 		})
 		testkit.Eventually(t, "the screen appears", func() bool { return strings.Contains(out.String(), "SPEAKER_00") })
-		box <- Msg{Kind: MsgNotice, Text: "a made-up notice"}
+		box <- Msg{Text: "a made-up notice"}
 		testkit.Eventually(t, "the notice appears", func() bool { return strings.Contains(out.String(), "a made-up notice") })
 		c.end(keys, cancel)
 		if err := awaitEnd(t, done); !errors.Is(err, c.want) || c.want == nil && err != nil {

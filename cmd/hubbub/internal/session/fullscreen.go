@@ -45,7 +45,7 @@ func (f *fullScreen) open(v view) error {
 		return v.state()
 	}
 	if watchNotice(v.state()) != "" { // in full at the end: the line has keys, too
-		f.post(tui.Msg{Kind: tui.MsgNotice, Text: "others can watch: " + f.options.Keys.Key("help") + " shows the stream"})
+		f.post(tui.Msg{Text: "others can watch: " + f.options.Keys.Key("help") + " shows the stream"})
 	}
 	return nil
 }
@@ -78,11 +78,7 @@ func (f *fullScreen) quit() {
 func (f *fullScreen) staysOpen() bool { return true }
 
 func (f *fullScreen) event(e protocol.Event) error {
-	if text := faultText(e); text != "" {
-		f.post(tui.Msg{Kind: tui.MsgError, Text: text})
-	} else {
-		f.post(tui.Msg{Kind: tui.MsgWake})
-	}
+	f.post(tui.Msg{Text: faultText(e), Problem: true})
 	return nil
 }
 
@@ -93,11 +89,7 @@ func (f *fullScreen) notice(text string, problem bool) error {
 		f.streams.notice(text)
 		return nil
 	}
-	m := tui.Msg{Kind: tui.MsgNotice, Text: text}
-	if problem {
-		m.Kind = tui.MsgError
-	}
-	f.post(m)
+	f.post(tui.Msg{Text: text, Problem: problem})
 	return nil
 }
 
