@@ -3,7 +3,6 @@ package tui
 import (
 	"math"
 
-	"hubbub/protocol"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 )
@@ -30,29 +29,11 @@ type mapCell struct {
 	style  canvas.Style
 }
 
-// minimapCache keeps the newest cells, and what they were computed from. Computing them
-// costs little, but the cell in which an open turn ends would change with every tick: 7 %
-// more output to the terminal.
-type minimapCache struct {
-	timeline protocol.Snapshot
-	span     float64
-	decided  int   // in cells: where open turns end
-	revision int64 // of the annotations
-	solo     string
-	cells    []mapCell
-}
-
-// mapCells computes the cells, unless nothing has changed since the last time.
-func (m *model) mapCells(s *display.Session, cells int) []mapCell {
-	_, revision := m.annotations.Load()
-	span := mapSpan(s.State)
-	dur := span / float64(cells)
-	decided := int(s.DecidedUntil() / dur)
-	k := &m.minimap
-	if k.span == span && k.decided == decided && k.revision == revision && k.solo == m.solo && len(k.cells) == cells && display.EqualTurns(k.timeline, s.Timeline) {
-		return k.cells
-	}
-	*k = minimapCache{timeline: s.Timeline, span: span, decided: decided, revision: revision, solo: m.solo, cells: make([]mapCell, cells)}
+// mapCells computes the cells. Open turns are drawn in whole cells: a last cell that grew with
+// every tick would be 7 % more output to the terminal.
+func mapCells(s *display.Session, cells int) []mapCell {
+	dur := mapSpan(s.State) / float64(cells)
+	decided := math.Floor(s.DecidedUntil()/dur) * dur
 	all := make([]float64, cells*len(s.Speakers)) // talk of each speaker and cell
 	for i, p := range s.Speakers {
 		if p.Muted {
@@ -63,10 +44,11 @@ func (m *model) mapCells(s *display.Session, cells int) []mapCell {
 			addTalk(talk, t.Start, t.End, dur)
 		}
 		if p.Open {
-			addTalk(talk, p.OpenSince, max(s.DecidedUntil(), p.OpenSince+0.1), dur)
+			addTalk(talk, p.OpenSince, max(decided, p.OpenSince+0.1), dur)
 		}
 	}
-	for c := range k.cells {
+	out := make([]mapCell, cells)
+	for c := range out {
 		most, who, sum := 0.0, -1, 0.0
 		for i := range s.Speakers {
 			t := all[i*cells+c]
@@ -75,10 +57,10 @@ func (m *model) mapCells(s *display.Session, cells int) []mapCell {
 			}
 		}
 		if who >= 0 {
-			k.cells[c] = mapCell{uint8(min(max(math.Round(canvas.Subcells*sum/dur), 1), canvas.Subcells)), s.Speakers[who].Style}
+			out[c] = mapCell{uint8(min(max(math.Round(canvas.Subcells*sum/dur), 1), canvas.Subcells)), s.Speakers[who].Style}
 		}
 	}
-	return k.cells
+	return out
 }
 
 // addTalk adds a stretch of speech to the cells that it covers, in seconds.
@@ -96,7 +78,7 @@ func (m *model) drawMinimap(c *canvas.Canvas, l layout, w window, s *display.Ses
 	set := func(col int, glyph string, style canvas.Style) { c.Set(l.gutter+col, l.mapY, glyph, style) }
 	c.Text(3, l.mapY, l.name, "session", canvas.Dim)
 	dur := mapSpan(s.State) / float64(n)
-	for i, cell := range m.mapCells(s, n) {
+	for i, cell := range mapCells(s, n) {
 		if cell.height > 0 {
 			set(i, m.glyphs.Rise[cell.height], cell.style)
 		} else if float64(i)*dur < s.Position {

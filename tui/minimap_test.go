@@ -14,7 +14,7 @@ func TestMinimapShowsWhereSpeechWas(t *testing.T) {
 		{Speaker: "B", Turns: []protocol.Turn{{Speaker: "B", Start: 15, End: 50}}, Talk: 35},
 	}}}
 	m := testModel(s, 124, 34)
-	cells := m.mapCells(m.session(), 100)
+	cells := mapCells(m.session(), 100)
 	for i, want := range map[int]mapCell{0: {8, canvas.Speaker(0)}, 14: {8, canvas.Speaker(0)}, 30: {8, canvas.Speaker(1)}, 49: {8, canvas.Speaker(1)}, 50: {}, 99: {}} {
 		if cells[i] != want {
 			t.Errorf("cell %d is %+v, want %+v", i, cells[i], want)
@@ -27,12 +27,12 @@ func TestMinimapFollowsAnOpenTurn(t *testing.T) {
 		{Speaker: "A", Open: true, OpenSince: 5},
 	}}}
 	m := testModel(s, 124, 34)
-	if cells := m.mapCells(m.session(), 100); cells[8].height != 8 || cells[20].height != 0 {
+	if cells := mapCells(m.session(), 100); cells[8].height != 8 || cells[20].height != 0 {
 		t.Errorf("at 10 s: %+v", cells[:25])
 	}
 	s.Position, s.Sent = 30, 30
 	m.later(s)
-	if cells := m.mapCells(m.session(), 100); cells[20].height != 8 {
+	if cells := mapCells(m.session(), 100); cells[20].height != 8 {
 		t.Errorf("at 30 s: %+v", cells[:35])
 	}
 }

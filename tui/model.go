@@ -60,7 +60,6 @@ type model struct {
 	frozen      *display.State // the snapshot that the timeline shows, or nil = the newest
 	annotations *protocol.AnnotationsStore
 	cache       speakerCache
-	minimap     minimapCache
 	elapsed     time.Duration // wall clock since the session began, in whole seconds
 	notice      string        // the newest message, for noticeFor
 	noticeStyle canvas.Style
