@@ -3,13 +3,10 @@
 package plain
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"syscall"
 
 	"hubbub/protocol"
@@ -60,14 +57,12 @@ func (p *Printer) Turn(t protocol.Turn) error {
 		}
 		return p.line(line)
 	case FormatJSON:
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
 		t.Start, t.End = protocol.Round1ms(t.Start), protocol.Round1ms(t.End)
-		if err := enc.Encode(t); err != nil {
+		line, err := protocol.MarshalLine(t)
+		if err != nil {
 			return fmt.Errorf("turn as JSON: %w", err)
 		}
-		return p.line(strings.TrimSuffix(b.String(), "\n"))
+		return p.line(string(line))
 	case FormatRTTM:
 		if t.Match != "" {
 			t.Speaker = t.Match
@@ -83,15 +78,7 @@ func (p *Printer) Event(e protocol.Event) error {
 	if p.format != FormatEvents {
 		return nil
 	}
-	// One message, one line: a server may send JSON with line breaks in it,
-	// or bytes that are no JSON at all.
-	var b bytes.Buffer
-	raw := bytes.TrimSpace(e.Raw)
-	if bytes.ContainsAny(raw, "\r\n") && json.Compact(&b, raw) == nil {
-		raw = b.Bytes()
-	}
-	raw = bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" "))
-	return p.line(string(raw))
+	return p.line(string(e.Raw))
 }
 
 // Wire writes a record of the connection. Only the format wire has records.

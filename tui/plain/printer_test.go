@@ -2,7 +2,6 @@ package plain
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
 	"strings"
@@ -22,10 +21,14 @@ var threeTurns = []protocol.Turn{
 }
 
 func TestPrinterFormats(t *testing.T) {
-	events := []protocol.Event{
-		{Raw: json.RawMessage(`{"type":"diarization_speaker_start","data":{"timestamp":1.24,"speaker":"SPEAKER_00"}}`)},
-		{Raw: json.RawMessage("{\n  \"type\": \"new one\",\r\n  \"x\": [1, 2]\n}")},
-		{Raw: json.RawMessage("no\njson \x00\xff")},
+	var events []protocol.Event
+	for _, raw := range []string{
+		`{"type":"diarization_speaker_start","data":{"timestamp":1.24,"speaker":"SPEAKER_00"}}`,
+		"{\n  \"type\": \"new one\",\r\n  \"x\": [1, 2]\n}",
+		"no\njson",
+	} {
+		e, _ := protocol.ParseEvent([]byte(raw))
+		events = append(events, e)
 	}
 	for format, want := range map[Format]string{
 		FormatLines: "00:00:01.240 00:00:03.863 SPEAKER_00\n" +
@@ -38,8 +41,8 @@ func TestPrinterFormats(t *testing.T) {
 			"SPEAKER meeting 1 3.500 0.500 <NA> <NA> SPEAKER_01 <NA> <NA>\n" +
 			"SPEAKER meeting 1 3600.000 125.049 <NA> <NA> SPEAKER_00 <NA> <NA>\n",
 		FormatEvents: `{"type":"diarization_speaker_start","data":{"timestamp":1.24,"speaker":"SPEAKER_00"}}` + "\n" +
-			`{"type":"new one","x":[1,2]}` + "\n" +
-			"no json \x00\xff\n",
+			`{   "type": "new one",    "x": [1, 2] }` + "\n" +
+			`"no\njson"` + "\n",
 	} {
 		var b bytes.Buffer
 		p := NewPrinter(&b, format, "meeting")
