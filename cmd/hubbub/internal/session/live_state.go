@@ -15,11 +15,10 @@ import (
 	"hubbub/tui/display"
 )
 
-func (l *Live) about() capture.Info                     { return l.Source }
-func (l *Live) annotations() *protocol.AnnotationsStore { return l.Annotations }
+func (l *Live) about() capture.Info { return l.Source }
 
 func (l *Live) controls() display.Controls {
-	c := display.Controls{Record: l.record.toggle}
+	c := display.Controls{Annotations: l.Annotations, Export: l.export, Record: l.record.toggle}
 	if l.voices != nil {
 		c.Memory = l.voices
 	}

@@ -67,7 +67,7 @@ type pageView struct {
 
 func (v *pageView) state() page.State {
 	st := v.view.state()
-	annotations, revision := v.annotations().Load()
+	annotations, revision := v.controls().Annotations.Load()
 	if v.revision != revision || !display.EqualTurns(v.timeline, st.Timeline) {
 		v.lanes, v.turns = page.Speakers(annotations.Speakers(st.Timeline))
 		v.revision, v.timeline = revision, st.Timeline

@@ -21,7 +21,7 @@ func TestOnPage(t *testing.T) {
 		d := OnPage(stub, "127.0.0.1:0").(*onPage)
 		s := kind(t)
 		var followed error
-		stub.onRun = func() { followed = follow(d.server.URL(), s.annotations(), func() { close(stub.quit) }) }
+		stub.onRun = func() { followed = follow(d.server.URL(), s.controls().Annotations, func() { close(stub.quit) }) }
 		if err := Run(t.Context(), s, d); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -125,9 +125,11 @@ func (r *Replay) about() capture.Info {
 	return capture.Info{Kind: capture.File, Name: r.rec.Title(), Base: r.rec.Info.Name}
 }
 
-func (r *Replay) notices() []string                       { return r.rec.Warnings }
-func (r *Replay) annotations() *protocol.AnnotationsStore { return r.store }
-func (r *Replay) controls() display.Controls              { return display.Controls{Player: r.play} }
+func (r *Replay) notices() []string { return r.rec.Warnings }
+
+func (r *Replay) controls() display.Controls {
+	return display.Controls{Annotations: r.store, Export: r.export, Player: r.play}
+}
 
 func (r *Replay) export(annotations protocol.Annotations) (string, error) {
 	return r.rec.Content(annotations).Export(r.rec.Dir)

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"hubbub/capture"
-	"hubbub/protocol"
 	"hubbub/protocol/recovered"
 	"hubbub/protocol/trace"
 	"hubbub/tui/display"
@@ -38,11 +37,7 @@ type view interface {
 	state() display.State
 	// notices are what users should know at the end of the session.
 	notices() []string
-	annotations() *protocol.AnnotationsStore
-	// export writes the session so far into files and returns one line that says
-	// where they are.
-	export(protocol.Annotations) (string, error)
-	// controls are what its user can do with it, besides the above; they do not change.
+	// controls are what its user can do with it; they do not change.
 	controls() display.Controls
 }
 
@@ -50,7 +45,7 @@ type view interface {
 // connection; nil = there is none.
 func controlsOf(v view, wire func() trace.Snapshot) display.Controls {
 	c := v.controls()
-	c.Snapshot, c.Annotations, c.Export, c.Wire = v.state, v.annotations(), v.export, wire
+	c.Snapshot, c.Wire = v.state, wire
 	return c
 }
 

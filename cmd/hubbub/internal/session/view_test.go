@@ -57,7 +57,7 @@ func TestExport(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- Run(t.Context(), c.source, d) }()
 		testkit.Eventually(t, "the turns", func() bool { st := c.source.state(); return st.Finished() || !c.ended && st.Timeline.Decided > 0.05 })
-		line, err := c.source.export(annotations)
+		line, err := c.source.controls().Export(annotations)
 		close(d.quit)
 		if runErr := <-ended; err != nil || runErr != nil {
 			t.Fatalf("%s: %v, %v", c.name, err, runErr)

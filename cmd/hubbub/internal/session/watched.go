@@ -167,10 +167,12 @@ func (w *Watched) setStatus(s protocol.StreamState) {
 	w.status, w.newest, w.since = s.Status, max(w.newest, s.Timestamp), w.now()
 }
 
-func (w *Watched) staysOpen() bool                         { return true }
-func (w *Watched) about() capture.Info                     { return w.source }
-func (w *Watched) annotations() *protocol.AnnotationsStore { return w.Annotations }
-func (w *Watched) controls() display.Controls              { return display.Controls{Record: w.record.toggle} }
+func (w *Watched) staysOpen() bool     { return true }
+func (w *Watched) about() capture.Info { return w.source }
+
+func (w *Watched) controls() display.Controls {
+	return display.Controls{Annotations: w.Annotations, Export: w.export, Record: w.record.toggle}
+}
 
 func (w *Watched) state() display.State {
 	conn, gaps := w.Stream.Status(), w.gaps()
