@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,7 +25,6 @@ type eventMerger struct {
 	open       map[string]protocol.Event // the starts of the open turns
 	early      []protocol.Event          // starts before the cut, of turns that may end before it
 	carried    []string                  // labels whose turn had only just begun at the cut
-	divisions  []protocol.Event          // starts with another match that will divide an open turn, in order
 	moved      map[turnStart]float64     // where turns of the current stream begin in the session, if elsewhere
 }
 
@@ -123,8 +121,7 @@ func (m *eventMerger) add(e protocol.Event) (out []protocol.Event) {
 }
 
 // advance says that the current stream has decided up to a time. It returns the
-// turns that cross the cut, divides those whose match has changed, and ends those
-// that were carried and do not continue.
+// turns that cross the cut, and ends those that were carried and do not continue.
 func (m *eventMerger) advance(decided float64) (out []protocol.Event) {
 	if decided <= m.cut {
 		return nil
@@ -138,28 +135,17 @@ func (m *eventMerger) advance(decided float64) (out []protocol.Event) {
 		m.note(out[len(out)-1])
 	}
 	m.early = nil
-	for len(m.divisions) > 0 && m.divisions[0].Timestamp < decided {
-		e := m.divisions[0]
-		out = append(out, m.endTurn(e.Speaker, e.Timestamp), e)
-		m.note(e)
-	}
 	if decided > m.cut+joinWithin {
 		out = append(out, m.abandon()...)
 	}
 	return out
 }
 
-// continueTurn continues a carried turn, by its index, with a start of the new stream.
-// A start with another match divides the turn, as in a stream, once it is long enough.
+// continueTurn continues a carried turn, by its index, with a start of the new stream. Another
+// match, of the few turns that are so short, is seen with the speaker's next turn.
 func (m *eventMerger) continueTurn(i int, e protocol.Event) {
 	m.carried = slices.Delete(m.carried, i, i+1)
-	was := m.open[e.Speaker]
-	if e.Match == was.Match || e.Match == "" && !e.Unmatched {
-		m.move(e, was.Timestamp)
-		return
-	}
-	m.divisions = append(m.divisions, m.move(e, max(e.Timestamp, was.Timestamp+minTurn)))
-	slices.SortStableFunc(m.divisions, func(a, b protocol.Event) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+	m.move(e, m.open[e.Speaker].Timestamp)
 }
 
 // move is a start at another time. The text of its turn will follow it.
@@ -175,7 +161,6 @@ func (m *eventMerger) note(e protocol.Event) {
 	m.last = max(m.last, e.Timestamp)
 	if e.Type == protocol.TypeSpeakerEnd {
 		delete(m.open, e.Speaker)
-		m.divisions = slices.DeleteFunc(m.divisions, func(d protocol.Event) bool { return d.Speaker == e.Speaker })
 	} else if _, ok := m.open[e.Speaker]; !ok && len(m.open) < protocol.MaxLabels {
 		m.open[e.Speaker] = e
 	}
@@ -185,7 +170,7 @@ func (m *eventMerger) note(e protocol.Event) {
 // had decided; the cut, where they end, is returned.
 func (m *eventMerger) cutAt(decided float64) (cut float64, out []protocol.Event) {
 	cut = protocol.Round1ms(max(decided, m.last))
-	m.cut, m.early, m.carried, m.divisions = cut, nil, nil, nil
+	m.cut, m.early, m.carried = cut, nil, nil
 	for _, label := range slices.Sorted(maps.Keys(m.open)) {
 		if cut-m.open[label].Timestamp < minTurn {
 			m.carried = append(m.carried, label)

@@ -24,7 +24,7 @@ func TestTextOfATurnAcrossTheCut(t *testing.T) {
 		"continued with another match": {
 			[]protocol.Event{protocol.NewMatchEvent(2.9, "A", "Rosa")},
 			[]protocol.Event{protocol.NewMatchEvent(2.8, "A", "Sam"), protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 4, "A")},
-			protocol.Turn{Speaker: "A", Start: 2.8, End: 4, Text: "hello"}, protocol.Turn{Speaker: "A", Start: 3.1, End: 4, Text: "hello"}},
+			protocol.Turn{Speaker: "A", Start: 2.8, End: 4, Text: "hello"}, protocol.Turn{Speaker: "A", Start: 2.9, End: 4, Text: "hello"}},
 		"after the cut": {nil,
 			[]protocol.Event{protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 3.4, "A"), protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 4, "A")},
 			protocol.Turn{Speaker: "A", Start: 3.4, End: 4, Text: "hello"}, protocol.Turn{Speaker: "A", Start: 3.4, End: 4, Text: "hello"}},
