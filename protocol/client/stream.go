@@ -90,7 +90,7 @@ type Stream struct {
 	pings    []ping        // unanswered, at most maxPings
 	lastPing uint64        // number of the newest
 	rtt      time.Duration // newest round-trip time; 0 before the first
-	progress time.Time     // when the service last acknowledged audio; zero before
+	progress time.Time     // when the service last acknowledged audio, or end_of_stream was sent; zero before
 
 	// What the service has sent.
 	lastMessage time.Time
@@ -263,6 +263,7 @@ func (s *Stream) EndOfStream(ctx context.Context) error {
 		return nil
 	}
 	s.endSent = time.Now() // before the write: the close may come at once
+	s.progress = s.endSent
 	s.mu.Unlock()
 	s.tracer.message(protocol.EndOfStreamMessage)
 	if err := s.write(websocket.TextMessage, []byte(protocol.EndOfStreamMessage)); err != nil {

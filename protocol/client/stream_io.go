@@ -153,11 +153,10 @@ func (s *Stream) armRead() {
 	case s.writeErr != nil:
 		deadline = s.failedAt.Add(s.config.writeGrace + s.stalled)
 	case !s.endSent.IsZero():
-		progress := latest(s.endSent, s.progress)
 		deadline = slices.MinFunc([]time.Time{
 			now.Add(drainTimeout + delay),
-			latest(progress, s.lastMessage).Add(drainTimeout + s.undecided() + delay),
-			progress.Add(drainLimit + s.stalled),
+			slices.MaxFunc([]time.Time{s.progress, s.lastMessage}, time.Time.Compare).Add(drainTimeout + s.undecided() + delay),
+			s.progress.Add(drainLimit + s.stalled),
 		}, time.Time.Compare)
 	}
 	_ = s.conn.SetReadDeadline(deadline)
@@ -184,13 +183,6 @@ func (s *Stream) serviceDelay() time.Duration {
 		return 0
 	}
 	return min(behind, maxServiceDelay)
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // pong measures the round-trip time, and acknowledges the audio before the ping.
