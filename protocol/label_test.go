@@ -30,6 +30,7 @@ func TestLabel(t *testing.T) {
 		"\u2764\u200c\U0001f525":               "\u2764\U0001f525",
 		"\u2764\u200dx":                        "\u2764x",
 		"x\u200d\u2764":                        "x\u2764",
+		"a\ufe0fb \u2764\ufe0f\ufe0f":          "ab \u2764\ufe0f",
 		"\u0645\u200dx":                        "\u0645x",
 		long:                                   strings.Repeat("x", 61) + "...",
 	} {

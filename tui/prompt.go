@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -99,7 +100,7 @@ func (t *textInput) insert(text string) {
 		if r == '\t' || r == '\n' || r == '\r' {
 			r = ' '
 		}
-		if r == ' ' || protocol.IsJoiner(r) || protocol.Clean(string(r), 2) != "" {
+		if unicode.IsPrint(r) && r != utf8.RuneError || protocol.IsJoiner(r) {
 			t.before += string(r)
 		}
 	}
