@@ -64,8 +64,9 @@ type Client struct {
 	tls       *tls.Config
 	http      *http.Client
 	config    config
-	tracer    *tracer      // nil = not traced
-	streams   atomic.Int64 // opened so far, for the records
+	redactor  *trace.Redactor // for what a service repeats
+	tracer    *tracer         // nil = not traced
+	streams   atomic.Int64    // opened so far, for the records
 	waiting   func(refusal error, wait time.Duration)
 
 	// wait sleeps between a request and its one retry.
@@ -87,9 +88,9 @@ func New(o Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{base: base, key: key, tls: conf, userAgent: cmp.Or(o.UserAgent, "hubbub"), timeout: cmp.Or(o.Timeout, DefaultTimeout),
-		config: defaultConfig(), waiting: o.Waiting, wait: protocol.Sleep}
+		config: defaultConfig(), redactor: trace.NewRedactor(key), waiting: o.Waiting, wait: protocol.Sleep}
 	if o.Tracer != nil {
-		c.tracer = &tracer{sink: o.Tracer, redactor: trace.NewRedactor(key)}
+		c.tracer = &tracer{sink: o.Tracer, redactor: c.redactor}
 	}
 	c.http = &http.Client{
 		Timeout: c.timeout,

@@ -93,7 +93,7 @@ func TestErrorBodies(t *testing.T) {
 		{"fields", 400, "application/json", `{"message":"Invalid request","errors":[{"field":"url","message":"is required"},{"field":"b","message":"too long"}]}`,
 			"400 Bad Request: Invalid request: url is required; b too long", "does not accept"},
 		{"echo of the key", 401, "application/json", `{"requestId":"` + testKey + `","message":"no such key ` + testKey + `"}`,
-			"no such key [API key] (request [API key])", "API key"},
+			"no such key [redacted] (request [redacted])", "API key"},
 		{"control characters", 500, "application/json", `{"requestId":"r\u001b[1m","message":"a\u001b[2Jb\nc\u202e"}`, "a[2Jb c (request r[1m)", "service failed"},
 		{"web page", 403, "text/html", "<!doctype html><html><head><TITLE>\nLog in to the\tWi-Fi</title>", `403 Forbidden: a web page, "Log in to the Wi-Fi"`, "proxy or a log-in page"},
 		{"proxy", 502, "text/plain", "upstream\x1b[31m is gone", "502 Bad Gateway: upstream[31m is gone", "service failed"},
@@ -246,7 +246,7 @@ func TestResponsesThatAreNotTheServices(t *testing.T) {
 		name, body, says string
 	}{
 		{"web page", "<HTML><title>Welcome</title>", `is not the service's JSON: a web page, "Welcome"`},
-		{"text", "hello\x1b[0m " + testKey, "is not the service's JSON: hello[0m [API key]"},
+		{"text", "hello\x1b[0m " + testKey, "is not the service's JSON: hello[0m [redacted]"},
 		{"nothing", "", "not the service's JSON: it is empty"},
 		{"other JSON", `{}`, "returned no id and url"},
 		{"too much", `{"id":"` + strings.Repeat("x", 2<<20), "longer than 1048576 bytes"},

@@ -15,7 +15,6 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
-	"hubbub/protocol/trace"
 )
 
 const (
@@ -90,7 +89,7 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	traced, exchange := c.tracer.request(ctx, method, c.base.JoinPath(path), body)
 	req, err := http.NewRequestWithContext(traced, method, c.base.String()+path, bytes.NewReader(body))
 	if err != nil {
-		return info, errors.New(c.redact(err.Error()))
+		return info, errors.New(c.redactor.Text(err.Error()))
 	}
 	req.Header.Set("Authorization", "Bearer "+c.key)
 	req.Header.Set("Accept", "application/json")
@@ -126,8 +125,8 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 		return info, hint.Errorf(hintWrongService, "the response to %s %s is longer than %d bytes", method, path, limit)
 	}
 	if err := json.Unmarshal(text, out); err != nil {
-		shown := new(trace.Redactor).Text(excerpt(resp.Header.Get("Content-Type"), text)) // it may have the token of a stream
-		return info, hint.Errorf(hintWrongService, "the response to %s %s is not the service's JSON: %s", method, path, c.redact(shown))
+		shown := c.redactor.Text(excerpt(resp.Header.Get("Content-Type"), text)) // it may have the token of a stream
+		return info, hint.Errorf(hintWrongService, "the response to %s %s is not the service's JSON: %s", method, path, shown)
 	}
 	return info, nil
 }
@@ -173,15 +172,9 @@ func (c *Client) responseError(resp *http.Response, body []byte) *ResponseError 
 	return e
 }
 
-// clean makes a service's text fit for a terminal, without the key.
-func (c *Client) clean(s string, maxRunes int) string { return protocol.Clean(c.redact(s), maxRunes) }
-
-// redact removes the API key from a text, for services that repeat it.
-func (c *Client) redact(s string) string {
-	if len(c.key) < 4 { // a shorter one would be found by chance
-		return s
-	}
-	return strings.ReplaceAll(s, c.key, "[API key]")
+// clean makes a service's text fit for a terminal, without secrets.
+func (c *Client) clean(s string, maxRunes int) string {
+	return protocol.Clean(c.redactor.Text(s), maxRunes)
 }
 
 // excerpt is the beginning of a body that is not the service's JSON; of a web

@@ -16,17 +16,13 @@ import (
 // time, every chunk has one.
 const socketEvery = protocol.ChunkDuration / 2
 
-// tracer is a client's trace.Tracer with the redactor in front of it. A nil one, of a
-// client without one, does nothing.
+// tracer is a client's trace.Tracer with the redactor in front of it.
 type tracer struct {
 	sink     trace.Tracer
 	redactor *trace.Redactor
 }
 
 func (t *tracer) record(r trace.Record) {
-	if t == nil {
-		return
-	}
 	r.Text = protocol.Clean(t.redactor.Text(r.Text), trace.MaxTextRunes)
 	if len(r.Raw) > 0 {
 		if r.Raw = t.redactor.JSON(r.Raw); len(r.Raw) > trace.MaxRawBytes {
