@@ -35,7 +35,6 @@ type pair struct {
 	first, second *lasting
 	track         *signal.Interpolator
 	echo          *signal.EchoSuppressor
-	position      int64   // samples of the first track so far
 	offset        float64 // of the second track's samples against the first's
 	buf, in       []float32
 }
@@ -98,6 +97,7 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	p.exchange(p.first)
 	p.exchange(p.second)
 	p.buf = append(p.buf[:0], make([]float32, len(dst)/2)...)
+	begin := p.first.samples
 	var failed error
 	n := 0
 	for n < len(p.buf) { // the echo is suppressed in whole frames
@@ -119,18 +119,17 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	}
 	before := p.offset
 	p.follow(n)
-	if end := float64(p.position+int64(n)) + p.offset; end <= 0 { // before the second device began
+	if float64(p.first.samples)+p.offset <= 0 { // before the second device began
 		if failed != nil {
 			return 0, failed
 		}
-		p.position += int64(n)
 		return p.Read(ctx, dst)
 	}
 	step := (p.offset - before) / float64(n)
 	if math.Abs(p.offset-before) > maxOffset { // a jump
 		before, step = p.offset, 0
 	}
-	for need := float64(p.position+int64(n)) + max(before, p.offset); p.track.End() <= need; {
+	for need := float64(p.first.samples) + max(before, p.offset); p.track.End() <= need; {
 		if err := p.readSecond(ctx); err != nil {
 			failed = cmp.Or(failed, err)
 			silence := make([]float32, int(need-p.track.End())+1)
@@ -139,11 +138,10 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 		}
 	}
 	for i := range n {
-		at := float64(p.position+int64(i)) + before + step*float64(i)
+		at := float64(begin+int64(i)) + before + step*float64(i)
 		dst[2*i], dst[2*i+1] = p.buf[i], p.track.At(at)
 	}
-	p.position += int64(n)
-	p.track.Forget(float64(p.position) + p.offset - maxOffset) // the offset may slew back
+	p.track.Forget(float64(p.first.samples) + p.offset - maxOffset) // the offset may slew back
 	p.echo.Suppress(dst[:2*n])
 	return 2 * n, failed
 }
