@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kballard/go-shellquote"
+	"golang.org/x/sync/semaphore"
 
 	"hubbub/protocol"
 )
@@ -78,20 +79,18 @@ func clean(text string) string { return protocol.Clean(text, maxText) }
 
 // Limit is a recogniser that works on at most so many turns at the same time.
 func Limit(r Recogniser, atOnce int) Recogniser {
-	return &limited{r, make(chan struct{}, atOnce)}
+	return &limited{r, semaphore.NewWeighted(int64(atOnce))}
 }
 
 type limited struct {
 	Recogniser
-	slots chan struct{}
+	slots *semaphore.Weighted
 }
 
 func (l *limited) Recognise(ctx context.Context, wav []byte, timed bool) (string, []Word, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-ctx.Done():
-		return "", nil, ctx.Err()
+	if err := l.slots.Acquire(ctx, 1); err != nil {
+		return "", nil, err
 	}
-	defer func() { <-l.slots }()
+	defer l.slots.Release(1)
 	return l.Recogniser.Recognise(ctx, wav, timed)
 }
