@@ -18,29 +18,26 @@ func openStdin(ctx context.Context, in io.Reader, selected Channels) (Source, er
 
 // openPipe opens a path that is not a regular file, like standard input.
 func openPipe(ctx context.Context, path string, selected Channels) (Source, error) {
-	type opened struct {
-		f   *os.File
-		err error
-	}
-	// Opening a named pipe waits for its writer.
-	ch := make(chan opened, 1)
-	go func() {
-		f, err := os.Open(path)
-		ch <- opened{f, err}
+	var f *os.File
+	opened := make(chan error, 1)
+	go func() { // waits for the writer of a named pipe
+		var err error
+		f, err = os.Open(path)
+		opened <- err
 	}()
 	select {
 	case <-ctx.Done():
 		go func() { // closes the file if the opening succeeds later
-			if o := <-ch; o.f != nil {
-				_ = o.f.Close()
+			if <-opened == nil {
+				_ = f.Close()
 			}
 		}()
 		return nil, ctx.Err()
-	case o := <-ch:
-		if o.err != nil {
-			return nil, fail("Check the name.", "cannot open %s: %w", path, o.err)
+	case err := <-opened:
+		if err != nil {
+			return nil, fail("Check the name.", "cannot open %s: %w", path, err)
 		}
-		return openStream(ctx, newPump(o.f, o.f), Info{Kind: File, Name: path, Base: baseName(path)}, selected, &audiofile.Notices{})
+		return openStream(ctx, newPump(f, f), Info{Kind: File, Name: path, Base: baseName(path)}, selected, &audiofile.Notices{})
 	}
 }
 

@@ -78,15 +78,13 @@ const Hint = "`hubbub devices` lists the microphones. Without one: --input FILE.
 // the recorders that are installed. Default is the device of "mic". An empty list
 // is not an error.
 func List(ctx context.Context) ([]Device, error) {
-	type result struct {
-		list []Device
-		err  error
-	}
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	ch := make(chan result, 1)
+	var list []Device
+	listed := make(chan error, 1)
 	go func() {
-		list, err := portAudioDevices(ctx)
+		var err error
+		list, err = portAudioDevices(ctx)
 		for i := range list {
 			list[i].Input = "mic:" + strconv.Itoa(list[i].Number)
 		}
@@ -99,11 +97,11 @@ func List(ctx context.Context) ([]Device, error) {
 		if len(list) > 0 {
 			err = nil
 		}
-		ch <- result{list, err}
+		listed <- err
 	}()
 	select {
-	case a := <-ch:
-		return a.list, a.err
+	case err := <-listed:
+		return list, err
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return nil, fail("Restart the sound server, or give --input FILE.", "the sound system does not respond")
