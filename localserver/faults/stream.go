@@ -22,9 +22,6 @@ const (
 	// noCloseTimeout is how long the server waits for the close frame of a
 	// client that was never sent one.
 	noCloseTimeout = 24 * time.Hour
-	// maxCloseText bounds the text of a close frame, in bytes (RFC 6455,
-	// section 5.5).
-	maxCloseText = 123
 )
 
 var errOver = errors.New("the stream has ended")
@@ -115,6 +112,7 @@ func (c *Conn) occur(f Fault) {
 	if protocol.Sleep(c.ctx, time.Until(c.opened.Add(f.after))) != nil {
 		return
 	}
+	tcp := protocol.BelowTLS(c.NetConn())
 	switch f.kind.name {
 	case "close":
 		c.sendClose(f.value, "on purpose: --fault "+f.spec)
@@ -122,27 +120,19 @@ func (c *Conn) occur(f Fault) {
 		_ = c.write(websocket.TextMessage, protocol.NewErrorEvent("Audio is more than 5 s ahead of real time").Raw)
 		c.sendClose(websocket.ClosePolicyViolation, "too far ahead of real time")
 	case "reset":
-		if t, ok := c.tcp().(*net.TCPConn); ok {
+		if t, ok := tcp.(*net.TCPConn); ok {
 			_ = t.SetLinger(0) // so that closing it sends a reset
 		}
-		_ = c.tcp().Close()
+		_ = tcp.Close()
 	case "hang-up":
-		_ = c.tcp().Close()
+		_ = tcp.Close()
 	}
 }
 
 // sendClose sends a close frame.
 func (c *Conn) sendClose(code int, text string) {
 	_ = c.Conn.WriteControl(websocket.CloseMessage,
-		websocket.FormatCloseMessage(code, text[:min(len(text), maxCloseText)]), time.Now().Add(writeTimeout))
-}
-
-// tcp is the connection below TLS.
-func (c *Conn) tcp() net.Conn {
-	if t, ok := c.NetConn().(interface{ NetConn() net.Conn }); ok {
-		return t.NetConn()
-	}
-	return c.NetConn()
+		websocket.FormatCloseMessage(code, text[:min(len(text), protocol.MaxCloseText)]), time.Now().Add(writeTimeout))
 }
 
 // NextReader returns the next frame of the client, as changed by the faults.

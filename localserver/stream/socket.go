@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"hubbub/protocol"
 )
 
 const (
@@ -30,21 +32,10 @@ type Socket interface {
 
 // limitBuffers sets the sizes of the operating system's buffers.
 func limitBuffers(conn Socket) {
-	if t, ok := tcpConn(conn).(*net.TCPConn); ok {
+	if t, ok := protocol.BelowTLS(conn.NetConn()).(*net.TCPConn); ok {
 		_ = errors.Join(t.SetWriteBuffer(sendBuffer), t.SetReadBuffer(receiveBuffer)) // best effort
 	}
 }
 
-// abort closes a connection at once. An orderly close would first wait up to
-// five seconds for the TLS alert to be sent, on a connection that may be
-// blocked.
-func abort(conn Socket) { _ = tcpConn(conn).Close() }
-
-// tcpConn returns the connection below TLS.
-func tcpConn(conn Socket) net.Conn {
-	c := conn.NetConn()
-	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
-		return t.NetConn()
-	}
-	return c
-}
+// abort closes a connection at once.
+func abort(conn Socket) { _ = protocol.BelowTLS(conn.NetConn()).Close() }

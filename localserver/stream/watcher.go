@@ -22,9 +22,6 @@ const (
 	pollInterval = 2 * time.Second
 	// slowTimeout is how long a watcher with a full queue may not read.
 	slowTimeout = 5 * time.Second
-	// maxCloseText bounds the text of a close frame, in bytes (RFC 6455,
-	// section 5.5).
-	maxCloseText = 123
 )
 
 // WatcherConfig is what a watcher needs of its server.
@@ -196,7 +193,7 @@ func streamOver(rec store.Stream) *ending {
 	if rec.Status != store.Done && rec.Cause != "" {
 		text += ": " + rec.Cause
 	}
-	text = strings.ToValidUTF8(text[:min(len(text), maxCloseText)], "")
+	text = strings.ToValidUTF8(text[:min(len(text), protocol.MaxCloseText)], "")
 	return &ending{code: websocket.CloseNormalClosure, text: text, cause: "the stream is over"}
 }
 

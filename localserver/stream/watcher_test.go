@@ -101,7 +101,7 @@ func TestWatchOfAFailedStream(t *testing.T) {
 		<-sender.done
 	})
 	long := streamOver(store.Stream{Status: store.Failed, Cause: strings.Repeat("é", 100)})
-	if len(long.text) > maxCloseText || !strings.HasPrefix(long.text, "error: éé") {
+	if len(long.text) > protocol.MaxCloseText || !strings.HasPrefix(long.text, "error: éé") {
 		t.Errorf("%d bytes: %q", len(long.text), long.text)
 	}
 }

@@ -83,7 +83,7 @@ func closeInfoOf(err error) CloseInfo {
 // closedBy is the end of a stream by a close frame of the service. ended says
 // that its end was expected: end_of_stream had been sent.
 func closedBy(code int, text string, ended bool) CloseInfo {
-	info := CloseInfo{Code: code, Text: protocol.Clean(text, 123)}
+	info := CloseInfo{Code: code, Text: protocol.Clean(text, protocol.MaxCloseText)}
 	fix := ""
 	switch code {
 	case websocket.CloseNormalClosure, websocket.CloseNoStatusReceived:

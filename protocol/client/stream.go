@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -340,17 +339,8 @@ func (s *Stream) abort(cause CloseInfo) {
 	}
 	s.abortInfo = &cause
 	close(s.aborted)
-	_ = s.tcp().Close() // not conn.Close: that of TLS waits up to 5 s for a peer that is gone
+	_ = s.tcp().Close()
 }
 
 // tcp is the connection below TLS.
-func (s *Stream) tcp() net.Conn {
-	conn := s.conn.NetConn()
-	for {
-		t, ok := conn.(*tls.Conn)
-		if !ok {
-			return conn
-		}
-		conn = t.NetConn() // of the service, or of a proxy
-	}
-}
+func (s *Stream) tcp() net.Conn { return protocol.BelowTLS(s.conn.NetConn()) }

@@ -2,7 +2,6 @@ package conform
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"math"
@@ -104,8 +103,7 @@ func (s *stream) read() {
 		s.mu.Lock()
 		if err != nil {
 			s.end = ending{over: true, at: at}
-			var c *websocket.CloseError
-			if errors.As(err, &c) && c.Code != websocket.CloseAbnormalClosure {
+			if c, ok := errors.AsType[*websocket.CloseError](err); ok && c.Code != websocket.CloseAbnormalClosure {
 				s.end.code, s.end.text = c.Code, protocol.Clean(c.Text, 125)
 			}
 		} else if len(s.messages) < maxMessages {
@@ -210,11 +208,7 @@ func (s *stream) closeWith(ctx context.Context, code int) {
 
 // close drops the connection and waits for the reader.
 func (s *stream) close() {
-	raw := s.conn.NetConn()
-	if t, ok := raw.(*tls.Conn); ok { // its own Close waits for a peer that may be gone
-		raw = t.NetConn()
-	}
-	_ = raw.Close()
+	_ = protocol.BelowTLS(s.conn.NetConn()).Close()
 	<-s.over
 	s.mu.Lock()
 	defer s.mu.Unlock()
