@@ -35,7 +35,7 @@ func checkVoiceprints(e protocol.Enrolment) error {
 // sealEnrolment encrypts the people of a stream with its token, of which the store has only a
 // hash. Deleted bytes remain in the files of the store for a time: with the token gone, nobody
 // can read them.
-func sealEnrolment(token string, e protocol.Enrolment) (json.RawMessage, error) {
+func sealEnrolment(token string, e protocol.Enrolment) ([]byte, error) {
 	plain, err := json.Marshal(e)
 	if err != nil {
 		return nil, err
@@ -44,27 +44,26 @@ func sealEnrolment(token string, e protocol.Enrolment) (json.RawMessage, error) 
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(aead.Seal(nil, nil, plain, nil))
+	return aead.Seal(nil, nil, plain, nil), nil
 }
 
 // openEnrolment decrypts the people of a stream that is opened with its token.
-func openEnrolment(token string, sealed json.RawMessage) (json.RawMessage, error) {
+func openEnrolment(token string, sealed []byte) (e protocol.Enrolment, err error) {
 	if len(sealed) == 0 {
-		return nil, nil
-	}
-	var raw []byte
-	if err := json.Unmarshal(sealed, &raw); err != nil {
-		return nil, fmt.Errorf("the enrolment of a stream cannot be read: %w", err)
+		return e, nil
 	}
 	aead, err := enrolmentCipher(token)
 	if err != nil {
-		return nil, err
+		return e, err
 	}
-	plain, err := aead.Open(nil, nil, raw, nil)
+	plain, err := aead.Open(nil, nil, sealed, nil)
+	if err == nil {
+		err = json.Unmarshal(plain, &e)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("the enrolment of a stream cannot be decrypted: %w", err)
+		err = fmt.Errorf("the enrolment of a stream cannot be read: %w", err)
 	}
-	return plain, nil
+	return e, err
 }
 
 // enrolmentCipher is AES-256-GCM under a key that is made of a token, which is long and random.
@@ -78,13 +77,9 @@ func enrolmentCipher(token string) (cipher.AEAD, error) {
 }
 
 // enrol makes a diarizer enrol the people of an enrolment.
-func enrol(d stream.Diarizer, enrolment json.RawMessage) error {
-	if len(enrolment) == 0 {
+func enrol(d stream.Diarizer, e protocol.Enrolment) error {
+	if len(e.Voiceprints) == 0 {
 		return nil
-	}
-	var e protocol.Enrolment
-	if err := json.Unmarshal(enrolment, &e); err != nil {
-		return fmt.Errorf("the enrolment of a stream cannot be read: %w", err)
 	}
 	people, matching, err := jobs.People(e)
 	if err == nil {

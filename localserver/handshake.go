@@ -45,19 +45,20 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), openTimeout)
 	defer cancel()
-	id, token, now := pathID(r), r.URL.Query().Get("token"), s.now().UTC()
+	id, token := pathID(r), r.URL.Query().Get("token")
 	rec, err := s.openable(ctx, id, token)
 	if err != nil {
 		return notOpened(w, err)
 	}
-	if rec.Enrolment, err = openEnrolment(token, rec.Enrolment); err != nil {
+	people, err := openEnrolment(token, rec.Enrolment)
+	if err != nil {
 		return err
 	}
 	infoOf(r.Context()).who.Account = rec.Account
 	var diarizer stream.Diarizer
 	var labels *stream.Labels
 	err = s.claim(ctx, id, func(attempt string) (err error) {
-		diarizer, labels, err = s.begin(ctx, rec, token, attempt, now)
+		diarizer, labels, err = s.begin(ctx, rec, people, token, attempt)
 		return err
 	})
 	if err != nil {
@@ -70,7 +71,7 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) error {
 	defer s.releaseStream(rec.Account, id)
 
 	if diarizer == nil {
-		if diarizer, err = s.newDiarizer(rec.Enrolment); err != nil {
+		if diarizer, err = s.newDiarizer(people); err != nil {
 			s.abandon(id, "the engine could not be started")
 			return err
 		}
@@ -94,7 +95,8 @@ var errNotResumed = errors.New("the earlier stream could not be resumed")
 // begin uses up the token of a stream and makes it a running one of this node, which
 // counts until it is released. It returns the diarizer and the labels of the earlier
 // stream that it resumes, else nil. Only claim calls it.
-func (s *Server) begin(ctx context.Context, rec store.Stream, token, attempt string, now time.Time) (d stream.Diarizer, labels *stream.Labels, err error) {
+func (s *Server) begin(ctx context.Context, rec store.Stream, people protocol.Enrolment, token, attempt string) (d stream.Diarizer, labels *stream.Labels, err error) {
+	now := s.now().UTC()
 	if err = s.admitStream(rec.Account); err == nil {
 		err = s.streams.Acquire(rec.Account)
 	}
@@ -115,7 +117,7 @@ func (s *Server) begin(ctx context.Context, rec store.Stream, token, attempt str
 			open.(*stream.Stream).Supersede(ctx)
 		}
 		if snapshot, _, err = s.store.Snapshot(ctx, rec.Resume); err == nil {
-			d, labels, err = s.restore(snapshot, rec.Enrolment)
+			d, labels, err = s.restore(snapshot, people)
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: %w", errNotResumed, err)
@@ -195,12 +197,12 @@ func (s *Server) withFaults(conn *websocket.Conn) (stream.Socket, time.Duration)
 	return conn, 0
 }
 
-// newDiarizer returns the diarizer of one stream that recognises the people of an
-// enrolment. A panic is an error.
-func (s *Server) newDiarizer(enrolment json.RawMessage) (d stream.Diarizer, err error) {
+// newDiarizer returns the diarizer of one stream that recognises some people. A panic is
+// an error.
+func (s *Server) newDiarizer(people protocol.Enrolment) (d stream.Diarizer, err error) {
 	err = recovered.Guard(func() (err error) {
 		if d, err = s.options.NewDiarizer(); err == nil {
-			err = enrol(d, enrolment)
+			err = enrol(d, people)
 		}
 		return err
 	})
@@ -263,7 +265,7 @@ func (s *Server) resumable(ctx context.Context, account string, input json.RawMe
 	}
 	snapshot, _, err := s.store.Snapshot(ctx, id)
 	if err == nil {
-		_, _, err = s.restore(snapshot, nil)
+		_, _, err = s.restore(snapshot, protocol.Enrolment{})
 	}
 	if err != nil {
 		if !errors.Is(err, store.ErrNotFound) {
@@ -286,8 +288,8 @@ func (s *Server) awaitsResume(ctx context.Context, rec store.Stream) bool {
 
 // restore returns a diarizer that was restored from the snapshot of a stream, and the
 // labels in it.
-func (s *Server) restore(snapshot []byte, enrolment json.RawMessage) (stream.Diarizer, *stream.Labels, error) {
-	d, err := s.newDiarizer(enrolment)
+func (s *Server) restore(snapshot []byte, people protocol.Enrolment) (stream.Diarizer, *stream.Labels, error) {
+	d, err := s.newDiarizer(people)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -295,7 +297,7 @@ func (s *Server) restore(snapshot []byte, enrolment json.RawMessage) (stream.Dia
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(enrolment) == 0 { // the events of a stream without voiceprints have no match
+	if len(people.Voiceprints) == 0 { // the events of a stream without voiceprints have no match
 		for i := range labels {
 			labels[i].Matched = false
 		}

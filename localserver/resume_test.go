@@ -153,7 +153,7 @@ func TestResume(t *testing.T) {
 	rec, err := h.lookUp(t.Context(), l.ID)
 	testkit.NoError(t, err)
 	_, token, _ := strings.Cut(l.URL, "?token=")
-	if _, _, err := h.begin(t.Context(), rec, token, "attempt", time.Now()); err != nil {
+	if _, _, err := h.begin(t.Context(), rec, protocol.Enrolment{}, token, "attempt"); err != nil {
 		t.Fatal(err)
 	}
 	defer h.streams.Release(rec.Account)

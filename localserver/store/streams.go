@@ -64,7 +64,7 @@ type Stream struct {
 	ResumedBy string `json:"resumedBy,omitempty"`
 	// Enrolment is the people whom the stream recognises, encrypted with its token.
 	// It is personal data, and deleted when the stream ends.
-	Enrolment json.RawMessage `json:"enrolment,omitempty"`
+	Enrolment []byte `json:"enrolment,omitempty"`
 }
 
 // Claim is one attempt to begin a stream.
