@@ -73,8 +73,6 @@ func (s *Server) createJob(kind string, limit int64) handler {
 			return refused(http.StatusRequestEntityTooLarge, bodyTooLarge)
 		case errors.Is(err, store.ErrQuota):
 			return refused(http.StatusServiceUnavailable, "Too many jobs of the account are waiting; try again later")
-		case store.Full(err):
-			return unavailable(storeFull, err)
 		case err != nil:
 			return unavailable("The job could not be queued; try again later", err)
 		}
@@ -123,13 +121,7 @@ func (s *Server) findJob(ctx context.Context, r *http.Request) (j store.Job, rev
 	if store.IsID(id) {
 		j, revision, err = s.store.Job(ctx, caller(r.Context()).Account, id, s.now())
 	}
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return j, 0, refused(http.StatusNotFound, "There is no job with this id")
-	case err != nil:
-		return j, 0, unavailable("The job could not be looked up; try again", err)
-	}
-	return j, revision, nil
+	return j, revision, found(err, "There is no job with this id", "The job could not be looked up; try again")
 }
 
 // resultTimeout is how long a request for a result waits for the store.
@@ -146,11 +138,8 @@ func (s *Server) jobStatus(w http.ResponseWriter, r *http.Request) error {
 	reading, stop := context.WithTimeout(r.Context(), resultTimeout)
 	defer stop()
 	output, err := jobs.Output(reading, s.store, j, s.now())
-	switch {
-	case errors.Is(err, store.ErrNotFound): // deleted by `hubbub store purge`
-		return refused(http.StatusNotFound, "The result of this job is not stored any more")
-	case err != nil:
-		return unavailable("The result of the job could not be read; try again", err)
+	if err != nil { // `hubbub store purge` deletes it
+		return found(err, "The result of this job is not stored any more", "The result of the job could not be read; try again")
 	}
 	return respond(w, http.StatusOK, protocol.JobStatus{JobID: j.ID, Status: string(j.Status), CreatedAt: protocol.FormatTime(j.Created), UpdatedAt: protocol.FormatTime(j.Updated), Output: output})
 }

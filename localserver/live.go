@@ -76,8 +76,6 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) error {
 	switch err := s.records.Create(ctx, rec, token); {
 	case errors.Is(err, store.ErrTooLarge):
 		return refused(http.StatusRequestEntityTooLarge, bodyTooLarge)
-	case store.Full(err):
-		return unavailable(storeFull, err)
 	case err != nil:
 		return unavailable(cannotCreate, err)
 	}
@@ -136,13 +134,10 @@ func (s *Server) record(ctx context.Context, id string) (store.Stream, error) {
 // findStream returns the record of a stream of the caller.
 func (s *Server) findStream(r *http.Request) (store.Stream, error) {
 	rec, err := s.record(r.Context(), pathID(r))
-	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && rec.Account != caller(r.Context()).Account:
-		return rec, refused(http.StatusNotFound, "There is no stream with this id")
-	case err != nil:
-		return rec, unavailable("The stream could not be looked up; try again", err)
+	if err == nil && rec.Account != caller(r.Context()).Account {
+		err = store.ErrNotFound
 	}
-	return rec, nil
+	return rec, found(err, "There is no stream with this id", "The stream could not be looked up; try again")
 }
 
 // streamURL is where a client opens the stream: as httpURL.
@@ -183,8 +178,6 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case s.streams.Stopping():
 		return refused(http.StatusServiceUnavailable, "The server is stopping")
-	case store.Full(err):
-		return unavailable("The store is full", err)
 	case err != nil:
 		return unavailable("The store does not respond", err)
 	}

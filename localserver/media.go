@@ -3,7 +3,6 @@ package localserver
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -66,19 +65,13 @@ func (s *Server) mediaOutput(w http.ResponseWriter, r *http.Request) error {
 		_, err = s.store.StatMedia(ctx, account, name, s.now())
 	}
 	if err != nil {
-		return notFound(err, "The location could not be looked up; try again")
+		return found(err, nothingStored, "The location could not be looked up; try again")
 	}
 	return s.grantMedia(w, r, http.MethodGet, name)
 }
 
-// notFound is what a request fails with because a call of the store has not found an
-// object; message is for other errors.
-func notFound(err error, message string) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return refused(http.StatusNotFound, "Nothing is stored at this location")
-	}
-	return unavailable(message, err)
-}
+// nothingStored is the message for a location without an object.
+const nothingStored = "Nothing is stored at this location"
 
 // location reads the body of the media operations. The name is the part after media://, and
 // opaque.
@@ -218,7 +211,7 @@ func (s *Server) deleteMedia(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	account := caller(r.Context()).Account
 	if err := s.store.DeleteMedia(ctx, account, name, s.now()); err != nil {
-		return notFound(err, "The object could not be deleted; try again")
+		return found(err, nothingStored, "The object could not be deleted; try again")
 	}
 	s.log.Info("media deleted", "request", requestID(r.Context()), "account", account)
 	w.WriteHeader(http.StatusNoContent)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"hubbub/localserver/store"
 	"hubbub/protocol"
 	"hubbub/protocol/recovered"
 )
@@ -19,7 +20,7 @@ const maxBody = 256 << 10
 // bodyTooLarge is the message for a body that is too large, or that is when it is stored.
 const bodyTooLarge = "The request body is too large"
 
-// storeFull is the message for new streams and media that a full store refuses.
+// storeFull is the message for what a full store refuses.
 const storeFull = "The store is full; try again later"
 
 // failure is an error of a handler that says what to respond.
@@ -34,9 +35,25 @@ func (f *failure) Error() string { return f.message }
 // refused is a request that fails for what it is.
 func refused(status int, message string) error { return &failure{status: status, message: message} }
 
-// unavailable is a request that fails because of the store.
+// unavailable is a request that fails because of the store; message is for clients, unless
+// the store is full.
 func unavailable(message string, cause error) error {
+	if store.Full(cause) {
+		message = storeFull
+	}
 	return &failure{http.StatusServiceUnavailable, message, cause}
+}
+
+// found is what a request fails with because a call of the store has: with 404 if what was
+// looked up is absent, else as unavailable. It is nil after a call that succeeded.
+func found(err error, absent, message string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, store.ErrNotFound):
+		return refused(http.StatusNotFound, absent)
+	}
+	return unavailable(message, err)
 }
 
 // handler responds to a request, or returns an error for handle to respond with.
@@ -47,15 +64,15 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 func (s *Server) handle(next handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := next(w, r)
-		var invalid *protocol.ValidationErrorResponse
-		var failed *failure
-		switch {
-		case err == nil:
+		if err == nil {
 			return
-		case errors.As(err, &invalid):
+		}
+		if invalid, ok := errors.AsType[*protocol.ValidationErrorResponse](err); ok {
 			_ = respond(w, http.StatusBadRequest, invalid)
 			return
-		case !errors.As(err, &failed):
+		}
+		failed, ok := errors.AsType[*failure](err)
+		if !ok {
 			failed = &failure{http.StatusInternalServerError, "Internal error", err}
 		}
 		if failed.cause != nil {
@@ -72,14 +89,14 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	_ = control.SetWriteDeadline(time.Now().Add(requestTimeout + responseTimeout)) // not supported in some tests only
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	_ = control.SetWriteDeadline(time.Now().Add(responseTimeout))
-	var tooLarge *http.MaxBytesError
+	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	encoding := r.Header.Get("Content-Encoding")
 	switch {
 	case err == nil && encoding != "" && len(body) > 0 && !json.Valid(body):
 		return nil, protocol.Invalid("", "has the Content-Encoding %s; send it without one", protocol.Clean(encoding, 100))
 	case err == nil:
 		return body, nil
-	case errors.As(err, &tooLarge):
+	case tooLarge:
 		discard(w, r.Body)
 		return nil, refused(http.StatusRequestEntityTooLarge, bodyTooLarge)
 	case errors.Is(err, os.ErrDeadlineExceeded):

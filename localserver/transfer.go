@@ -66,14 +66,14 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) error {
 		// Stored, it would replace an object that the condition protects.
 		return protocol.Invalid("", "has a condition; an upload always replaces the object")
 	}
-	var over *store.QuotaError
 	info, err := s.receive(ctx, g, r.ContentLength, body)
 	_ = body.control.SetWriteDeadline(time.Now().Add(responseTimeout)) // the deadline of the request may have passed meanwhile
+	over, isOver := errors.AsType[*store.QuotaError](err)
 	switch {
 	case err == nil:
 		s.log.Info("media stored", "request", requestID(r.Context()), "account", g.Subject, "bytes", info.Size)
 		return respond(w, http.StatusOK, protocol.MediaLocation{URL: protocol.MediaScheme + g.Name})
-	case errors.As(err, &over):
+	case isOver:
 		w.Header().Set("Connection", "close")
 		return refused(http.StatusRequestEntityTooLarge, overQuota(over))
 	case errors.Is(err, errTooLarge):
@@ -87,8 +87,6 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) error {
 		return protocol.Invalid("", "did not arrive whole")
 	case errors.Is(err, store.ErrUsed):
 		return refused(http.StatusForbidden, addressUsed)
-	case store.Full(err):
-		return unavailable(storeFull, err)
 	}
 	return unavailable(notStored, err)
 }
@@ -162,7 +160,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if err != nil {
-		return notFound(err, "The object could not be read; try again")
+		return found(err, nothingStored, "The object could not be read; try again")
 	}
 	h := w.Header()
 	h.Set("Content-Type", kind)
