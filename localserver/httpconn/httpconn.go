@@ -101,8 +101,7 @@ func (c *Conn) handshake() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), HandshakeTimeout)
 	defer cancel()
 	err := c.tls.HandshakeContext(ctx)
-	var head tls.RecordHeaderError
-	if errors.As(err, &head) && head.Conn != nil && looksLikeHTTP(head.RecordHeader) {
+	if head, ok := errors.AsType[tls.RecordHeaderError](err); ok && head.Conn != nil && looksLikeHTTP(head.RecordHeader) {
 		_ = c.tcp.SetWriteDeadline(time.Now().Add(HandshakeTimeout))
 		c.listener.Reject(c.tcp, http.StatusBadRequest, "This server requires TLS: its address begins with https")
 	} else if err != nil {

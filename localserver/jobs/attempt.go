@@ -167,15 +167,15 @@ func (a *attempt) run() {
 	stop()
 	renewal.Wait()
 
-	var fail *failure
+	fail, fails := errors.AsType[*failure](err)
 	switch {
 	case errors.Is(context.Cause(a.ctx), errLost):
 		a.abandon()
-	case a.Runner.ctx.Err() != nil && !errors.As(err, &fail):
+	case a.Runner.ctx.Err() != nil && !fails:
 		a.interrupted()
 	case err == nil:
 		a.succeed(output)
-	case errors.As(err, &fail):
+	case fails:
 		a.finish(store.JobFailed, "", fail.text)
 	case errors.Is(a.ctx.Err(), context.DeadlineExceeded):
 		a.finish(store.JobFailed, "", fmt.Sprintf("The job took longer than %v.", maxRun))
@@ -222,8 +222,7 @@ func (a *attempt) renew() bool {
 func (a *attempt) succeed(output []byte) {
 	name := a.job.ID + "/" + a.job.Attempt
 	err := a.store(name, output)
-	var over *store.QuotaError
-	if store.Full(err) || errors.As(err, &over) {
+	if _, over := errors.AsType[*store.QuotaError](err); over || store.Full(err) {
 		a.finish(store.JobFailed, "", "The server has no space for the result.")
 		return
 	}

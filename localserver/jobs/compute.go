@@ -61,8 +61,7 @@ func (a *attempt) compute() ([]byte, error) {
 // audioError makes an error about the audio the result of the job. Its text names
 // no file of the server.
 func (a *attempt) audioError(path string, err error) error {
-	var fail *failure
-	if errors.As(err, &fail) || recovered.Caught(err) || a.ctx.Err() != nil {
+	if _, fails := errors.AsType[*failure](err); fails || recovered.Caught(err) || a.ctx.Err() != nil {
 		return err
 	}
 	return failed("%s", aboutAudio(path, err.Error()))

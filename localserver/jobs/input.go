@@ -91,9 +91,9 @@ func (a *attempt) copyWeb(to io.Writer, address string) error {
 			return errTooLarge
 		}
 	}
-	var local *os.PathError
+	_, local := errors.AsType[*os.PathError](err) // the disk
 	switch {
-	case err == nil, a.ctx.Err() != nil, errors.Is(err, errNoSpace), errors.As(err, &local): // the disk
+	case err == nil, a.ctx.Err() != nil, errors.Is(err, errNoSpace), local:
 		return err
 	case ctx.Err() != nil:
 		return failed("The address could not be fetched in time.")

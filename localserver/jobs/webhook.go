@@ -124,14 +124,13 @@ func (s statusError) Error() string { return fmt.Sprintf("the response was %d", 
 
 // reason is the header x-retry-reason for an error.
 func reason(err error) string {
-	var status statusError
-	var timeout net.Error
-	switch {
-	case errors.As(err, &status):
+	if status, ok := errors.AsType[statusError](err); ok {
 		return "http_" + strconv.Itoa(int(status))
-	case errors.Is(err, outbound.ErrRefused):
+	}
+	if errors.Is(err, outbound.ErrRefused) {
 		return "address_refused"
-	case errors.As(err, &timeout) && timeout.Timeout():
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return "http_timeout"
 	}
 	return "connection_failed"

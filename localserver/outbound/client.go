@@ -106,12 +106,10 @@ func (p Policy) Get(ctx context.Context, address string) (*http.Response, error)
 // Reason is why a request failed, without what its reader may not know: the rest of the
 // address, which may hold secrets, and addresses of this network.
 func Reason(err error) error {
-	var request *url.Error
-	if errors.As(err, &request) {
+	if request, ok := errors.AsType[*url.Error](err); ok {
 		err = request.Err
 	}
-	var lookup *net.DNSError
-	if errors.As(err, &lookup) {
+	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
 		return fmt.Errorf("%s: %s", lookup.Name, lookup.Err)
 	}
 	var connection *net.OpError

@@ -52,7 +52,7 @@ func (s *Store) connectCluster(o Options) error {
 		nats.ReconnectHandler(func(c *nats.Conn) { s.log.Info("reconnected to the NATS cluster", "server", c.ConnectedServerName()) }),
 	)
 	if err != nil {
-		if parse := (*url.Error)(nil); errors.As(err, &parse) {
+		if _, parse := errors.AsType[*url.Error](err); parse {
 			err = errors.New("an address cannot be read") // the error repeats it
 		}
 		err = hint.Add(fmt.Errorf("the NATS cluster at %s cannot be reached: %w", redact(o.URL), err),

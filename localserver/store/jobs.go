@@ -257,8 +257,7 @@ func (s *Store) enqueue(ctx context.Context, q Queue, j Job, raw []byte) (entry 
 		}
 		return err
 	})
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.Description == queueFull {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.Description == queueFull {
 		err = fmt.Errorf("%w: %w", ErrQuota, err)
 	}
 	return entry, err

@@ -37,7 +37,7 @@ func retry(ctx context.Context, call func(ctx context.Context) error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return &unknownError{err}
+			return fmt.Errorf("%w: %w", errUnknown, err)
 		case <-time.After(pause):
 		}
 	}
@@ -46,27 +46,21 @@ func retry(ctx context.Context, call func(ctx context.Context) error) error {
 // transient reports whether an error leaves the outcome of a call open or may
 // not happen again: the store is electing a leader or cannot be reached.
 func transient(err error) bool {
-	var api *jetstream.APIError
+	api, ok := errors.AsType[*jetstream.APIError](err)
 	return slices.ContainsFunc([]error{errRetry, errMissing, context.DeadlineExceeded, context.Canceled, nats.ErrTimeout,
 		nats.ErrNoResponders, jetstream.ErrNoStreamResponse, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
 		nats.ErrReconnectBufExceeded, nats.ErrStaleConnection}, func(e error) bool { return errors.Is(err, e) }) ||
-		errors.As(err, &api) && api.Code == http.StatusServiceUnavailable && !Full(err)
+		ok && api.Code == http.StatusServiceUnavailable && !Full(err)
 }
 
 // errRetry is a compare-and-set that another writer won.
 var errRetry = errors.New("another write came first")
 
-// unknownError is an unknown outcome.
-type unknownError struct{ err error }
-
-func (u *unknownError) Error() string { return "the store does not respond: " + u.err.Error() }
-func (u *unknownError) Unwrap() error { return u.err }
+// errUnknown is an unknown outcome.
+var errUnknown = errors.New("the store does not respond")
 
 // Unknown reports whether an error leaves the outcome of a write unknown.
-func Unknown(err error) bool {
-	var u *unknownError
-	return errors.As(err, &u)
-}
+func Unknown(err error) bool { return errors.Is(err, errUnknown) }
 
 // Codes of JetStream's errors that the library has no names for.
 const (
@@ -79,8 +73,8 @@ const (
 
 // hasCode reports whether an error of JetStream has one of some codes.
 func hasCode(err error, codes ...jetstream.ErrorCode) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && slices.Contains(codes, api.ErrorCode)
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && slices.Contains(codes, api.ErrorCode)
 }
 
 // conflicts reports whether a write was refused because another one came

@@ -146,14 +146,15 @@ func (r *reader) reject(message string) {
 // endingOf is how the client ended the connection, from a read error.
 func endingOf(err error) ending {
 	end := connectionLost
-	var c *websocket.CloseError
-	var n net.Error
-	switch {
-	case errors.As(err, &c) && c.Code == websocket.CloseNormalClosure:
-		return clientClose
-	case errors.As(err, &c) && c.Code != websocket.CloseAbnormalClosure:
-		end.cause = fmt.Sprintf("closed by the client with code %d", c.Code)
-	case errors.As(err, &n) && n.Timeout():
+	if c, ok := errors.AsType[*websocket.CloseError](err); ok {
+		switch c.Code {
+		case websocket.CloseNormalClosure:
+			return clientClose
+		case websocket.CloseAbnormalClosure:
+		default:
+			end.cause = fmt.Sprintf("closed by the client with code %d", c.Code)
+		}
+	} else if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() {
 		end.cause = "the client fell silent"
 	}
 	return end

@@ -114,8 +114,7 @@ func (w *writer) run() {
 	if recovered.Caught(failure) {
 		w.log.Error("panic in a stream's writer", "error", failure)
 	}
-	var n net.Error
-	if errors.As(failure, &n) && n.Timeout() {
+	if n, ok := errors.AsType[net.Error](failure); ok && n.Timeout() {
 		w.timedOut.Store(true)
 		w.log.Warn("the client does not read; it is disconnected")
 	}

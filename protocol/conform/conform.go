@@ -173,15 +173,12 @@ func (p *prober) apply(r Rule) Result {
 	res.Verdict = Holds
 	err := try(func() { res.Seen = r.check(p) })
 	res.Took = time.Since(began)
-	var v *verdict
 	switch {
 	case err == nil:
 	case p.ctx.Err() != nil:
 		res.Verdict, res.Seen = Skipped, "interrupted"
-	case errors.As(err, &v):
-		res.Verdict, res.Seen = v.verdict, v.seen
-	default: // the network, or a response that is not HTTP
-		res.Verdict, res.Seen = Differs, err.Error()
+	default:
+		res.Verdict, res.Seen = verdictOf(err), err.Error()
 	}
 	res.Seen = protocol.Clean(p.secrets.Text(res.Seen), 700)
 	return res
@@ -199,6 +196,14 @@ type verdict struct {
 }
 
 func (v *verdict) Error() string { return v.seen }
+
+// verdictOf is that of an error. The network, or a response that is not HTTP, differs.
+func verdictOf(err error) Verdict {
+	if v, ok := errors.AsType[*verdict](err); ok {
+		return v.verdict
+	}
+	return Differs
+}
 
 // failure is the panic that ends a rule, or a step that rules need.
 type failure struct{ error }
@@ -228,13 +233,10 @@ func require(err error) {
 // needs does a step that a rule tests, for another rule, which is skipped if the step fails.
 func needs[T any](step func() T, rule string) (out T) {
 	err := try(func() { out = step() })
-	var v *verdict
-	switch {
-	case errors.As(err, &v) && (v.verdict == NotOffered || v.verdict == Skipped):
-		require(err)
-	case err != nil:
+	if err != nil && verdictOf(err) == Differs {
 		skipped("it needs what %s tests", rule)
 	}
+	require(err)
 	return out
 }
 

@@ -243,10 +243,10 @@ func (p *prober) reachable() error {
 	const fix = "Check --server, and whether a proxy or a log-in page is in between; 'hubbub check' tests each step of the connection."
 	var r *response
 	err := try(func() { r = p.attempt(get("/v1/test")) })
-	var v *verdict
-	switch {
-	case errors.As(err, &v):
+	if v, ok := errors.AsType[*verdict](err); ok {
 		return hint.Errorf(fix, "%s", v.seen)
+	}
+	switch {
 	case err != nil:
 		return err
 	case r.status == http.StatusUnauthorized || r.status == http.StatusForbidden:

@@ -2,7 +2,6 @@ package conform
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -127,11 +126,10 @@ var rateRules = []Rule{
 				return p.limited(r, n)
 			}
 			var l limits
-			var v *verdict
 			switch err := try(func() { l = limitsOf(r) }); {
 			case err == nil && l.limit != ratePerMinute:
 				differs("X-RateLimit-Limit is %d", l.limit)
-			case n == 1 && errors.As(err, &v) && v.verdict == NotOffered:
+			case n == 1 && verdictOf(err) == NotOffered:
 				require(err)
 			}
 		}

@@ -77,8 +77,7 @@ func RemoveScratch() {
 
 // UnwrapPath drops the path that a file error repeats.
 func UnwrapPath(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err
 	}
 	return err
