@@ -37,15 +37,15 @@ func (s *Server) joinCluster(ctx context.Context) error {
 		}
 	}
 	looked := false // for streams of nodes that died before this one started
-	s.startTask("renewal of the lease", task{lease.Interval, s.monitor.Check})
-	s.startTask("end of the streams of dead nodes", task{lease.Interval, func(ctx context.Context) error {
+	s.startTask("renewal of the lease", lease.Interval, s.monitor.Check)
+	s.startTask("end of the streams of dead nodes", lease.Interval, func(ctx context.Context) error {
 		if looked && len(s.monitor.DeadNodes()) == 0 {
 			return nil
 		}
 		err := s.expireDeadNodes(ctx)
 		looked = looked || err == nil
 		return err
-	}})
+	})
 	return nil
 }
 

@@ -223,29 +223,23 @@ func (s *Server) join(ctx context.Context) error {
 
 // startTasks starts the background tasks.
 func (s *Server) startTasks() {
-	s.startTask("removal of expired media", task{sweepInterval, s.sweepMedia})
+	s.startTask("removal of expired media", sweepInterval, s.sweepMedia)
 	if s.store.Shared() || s.options.DataDir != "" {
-		s.startTask("refresh of API keys", task{apikeys.RefreshInterval, s.keys.Refresh})
+		s.startTask("refresh of API keys", apikeys.RefreshInterval, s.keys.Refresh)
 	}
 }
 
 // startTask starts a background task, until the server ends.
-func (s *Server) startTask(name string, t task) {
-	s.background.Go(func() { t.run(s.ctx, name, s.log) })
+func (s *Server) startTask(name string, interval time.Duration, do func(context.Context) error) {
+	s.background.Go(func() { repeat(s.ctx, name, interval, s.log, do) })
 }
 
-// task is work that is done again and again.
-type task struct {
-	interval time.Duration
-	do       func(context.Context) error
-}
-
-// run does a task now and then every interval, until ctx is canceled. Of
-// consecutive errors it logs the first one.
-func (t task) run(ctx context.Context, name string, log *slog.Logger) {
+// repeat does a task now and then every interval, until ctx is canceled. Of consecutive
+// errors it logs the first one.
+func repeat(ctx context.Context, name string, interval time.Duration, log *slog.Logger, task func(context.Context) error) {
 	failing := false
 	do := func() {
-		err := recovered.Guard(func() error { return t.do(ctx) })
+		err := recovered.Guard(func() error { return task(ctx) })
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -257,7 +251,7 @@ func (t task) run(ctx context.Context, name string, log *slog.Logger) {
 		failing = err != nil
 	}
 	do()
-	protocol.Every(ctx, t.interval, do)
+	protocol.Every(ctx, interval, do)
 }
 
 // monitorStore stops the server when the connection to the store is closed for

@@ -16,7 +16,7 @@ func TestTask(t *testing.T) {
 		logger := slog.New(slog.NewTextHandler(log, nil))
 		ctx, cancel := context.WithCancel(t.Context())
 		n := 0
-		go task{time.Second, func(context.Context) error {
+		go repeat(ctx, "some task", time.Second, logger, func(context.Context) error {
 			switch n++; n {
 			case 2, 3:
 				return errors.New("no response")
@@ -24,7 +24,7 @@ func TestTask(t *testing.T) {
 				panic("broken")
 			}
 			return nil
-		}}.run(ctx, "some task", logger)
+		})
 		time.Sleep(10*time.Second + time.Millisecond)
 		cancel()
 		synctest.Wait()
