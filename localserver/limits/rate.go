@@ -53,9 +53,9 @@ type Rate struct {
 // window is what a node knows about the requests of one account to one
 // operation.
 type window struct {
-	mu   sync.Mutex // held during the call of the store
-	uses []time.Time
-	full time.Time // until when the limit is reached
+	mu   sync.Mutex  // held during the call of the store
+	uses []time.Time // without a shared store
+	full time.Time   // until when the limit is reached, with one
 }
 
 // errNotCounted is the error of a request that may or may not be within the limit.
@@ -93,16 +93,14 @@ func (r *Rate) Take(ctx context.Context, operation, account string, limit int) (
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	count, err := r.store.Take(ctx, key, now, limit, RateWindow)
-	switch {
-	case err != nil:
+	if err != nil {
 		r.log.Warn("requests could not be counted", "error", err)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.resume = r.now().Add(countPause)
 		return notCounted, errNotCounted
-	case count.Taken:
-		win.uses = append(win.uses, now)
-	default:
+	}
+	if !count.Taken {
 		win.full = count.Reset
 	}
 	return count, nil
