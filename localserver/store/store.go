@@ -248,9 +248,6 @@ type probes struct {
 // Ping returns an error unless the store takes new work: it responds, has space
 // above its reserve, and takes a write.
 func (s *Store) Ping(ctx context.Context) error {
-	if _, err := s.js.AccountInfo(ctx); err != nil {
-		return err
-	}
 	if err := s.admit(ctx, recordSpace, forStreams); err != nil {
 		return err
 	}

@@ -93,13 +93,11 @@ func notify(c chan<- struct{}) {
 	}
 }
 
-// waitFor waits until done is closed, or ctx ends, and reports which.
-func waitFor(ctx context.Context, done <-chan struct{}) bool {
+// waitFor waits until done is closed, or ctx ends.
+func waitFor(ctx context.Context, done <-chan struct{}) {
 	select {
 	case <-done:
-		return true
 	case <-ctx.Done():
-		return false
 	}
 }
 
