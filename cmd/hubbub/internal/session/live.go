@@ -42,7 +42,7 @@ type LiveParts struct {
 	Transcriber *Transcriber
 	Server      string        // display name
 	Latency     time.Duration // of the built-in server; 0 = unknown
-	Shared      bool          // others can watch the stream
+	Shared      bool          // others can watch the stream: the service is a remote one
 }
 
 // Live is a session whose audio is sent to a service. A lost stream is resumed;
@@ -55,6 +55,7 @@ type Live struct {
 	record   recordSwitch
 	voices   *voiceMemory // nil = voices are not learnt
 	mics     *microphones
+	patient  bool // an interrupt does not end the wait for the service
 
 	connection
 
@@ -91,6 +92,9 @@ func (l *Live) end() { l.EndInput() }
 // run is the data path: one goroutine reads the source and sends, this one receives.
 func (l *Live) run(ctx context.Context, d Display) error {
 	defer l.mics.close()
+	// The built-in server always finishes: what it has received is decided and written. A screen says
+	// that ctrl+c ends the wait.
+	l.patient = !l.Shared && !d.staysOpen()
 	sent := make(chan error, 1)
 	go func() { sent <- l.send(ctx) }()
 	receiveErr := recovered.Guard(func() error { return l.receive(d) })
@@ -233,12 +237,15 @@ func (l *Live) draining() bool {
 	return l.conn == display.Draining
 }
 
-// drain says that the input has ended. An interrupt from now on ends the wait for the service
-// and for words; of an input that one has ended, both are waited for.
+// drain says that the input has ended. An interrupt from now on ends the wait for words and,
+// unless the session is patient, for the service; of an input that one has ended, both are
+// waited for.
 func (l *Live) drain(interrupt context.Context) {
 	if interrupt.Err() == nil {
 		context.AfterFunc(interrupt, func() {
-			l.Stream.Close()
+			if !l.patient {
+				l.Stream.Close()
+			}
 			l.skipWords()
 		})
 	}

@@ -226,6 +226,7 @@ func TestInterruptOfTheWait(t *testing.T) {
 		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
 		protocoltest.Drain(conn)
 	}}, "")
+	s.Shared = true
 	d := newStub(false)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -237,6 +238,26 @@ func TestInterruptOfTheWait(t *testing.T) {
 	}
 	if took := time.Since(begun); took > 8*time.Second { // without the interrupt, 10 s
 		t.Errorf("took %s", took)
+	}
+}
+
+// TestInterruptIsPatient ends the context while the built-in server still decides what it has
+// received: its turns are displayed.
+func TestInterruptIsPatient(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s, _ := live(t, protocoltest.Service{Stream: func(conn *websocket.Conn) {
+		protocoltest.UntilEnd(conn)
+		<-ctx.Done()
+		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
+		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.25, "SPEAKER_00"))
+		protocoltest.CloseWith(conn, 1000, "")
+	}}, "")
+	d := newStub(false)
+	d.onRun = func() { testkit.Eventually(t, "the end of the input", s.draining); cancel() }
+	err := Run(ctx, s, d)
+	if want := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0.05, End: 0.25}}; err != nil || !slices.Equal(d.turns, want) {
+		t.Errorf("error %v, turns %v", err, d.turns)
 	}
 }
 
