@@ -68,21 +68,7 @@ func (a *App) Main() int {
 	defer signal.Stop(signals)
 	done := make(chan struct{})
 	defer close(done)
-	go func() {
-		for first := true; ; first = false {
-			select {
-			case <-done:
-				return
-			case <-signals:
-			}
-			if handle := a.second.Load(); first && !a.waiting.Load() {
-				a.interrupted.Store(true)
-				cancel()
-			} else if handle == nil || !(*handle)() {
-				os.Exit(exitInterrupted)
-			}
-		}
-	}()
+	go a.handle(signals, done, cancel)
 
 	root := newRoot(a)
 	addCompletion(root)
@@ -95,6 +81,32 @@ func (a *App) Main() int {
 		err = cmp.Or(unknownCommand(root, err), err)
 	}
 	return a.report(err)
+}
+
+// oneInterrupt is how close signals are that are one interrupt: timeout(1) sends one to the
+// program and then one to its process group.
+const oneInterrupt = 100 * time.Millisecond
+
+// handle handles the signals until done; the first one calls cancel.
+func (a *App) handle(signals <-chan os.Signal, done <-chan struct{}, cancel func()) {
+	var last time.Time
+	for first := true; ; first = false {
+		select {
+		case <-done:
+			return
+		case <-signals:
+		}
+		if time.Since(last) < oneInterrupt {
+			continue
+		}
+		last = time.Now()
+		if handle := a.second.Load(); first && !a.waiting.Load() {
+			a.interrupted.Store(true)
+			cancel()
+		} else if handle == nil || !(*handle)() {
+			os.Exit(exitInterrupted)
+		}
+	}
 }
 
 // onSecondInterrupt calls handle for every interrupt after the first one. When it

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,7 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kballard/go-shellquote"
@@ -259,6 +262,31 @@ func TestStdoutClosed(t *testing.T) {
 	if code := app.Main(); code != exitInterrupted || stderr.Len() > 0 {
 		t.Errorf("exit code %d, standard error %q", code, &stderr)
 	}
+}
+
+// TestOneInterrupt: timeout(1) sends two signals at once, which are one interrupt.
+func TestOneInterrupt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a App
+		second := 0
+		a.onSecondInterrupt(func() bool { second++; return true })
+		signals, done := make(chan os.Signal, 2), make(chan struct{})
+		defer close(done)
+		ctx, cancel := context.WithCancel(t.Context())
+		go a.handle(signals, done, cancel)
+		signals <- syscall.SIGTERM
+		signals <- syscall.SIGTERM
+		synctest.Wait()
+		if ctx.Err() == nil || second != 0 {
+			t.Errorf("interrupted %v, and %d times again", ctx.Err(), second)
+		}
+		time.Sleep(oneInterrupt)
+		signals <- syscall.SIGTERM
+		synctest.Wait()
+		if second != 1 {
+			t.Errorf("the second interrupt was handled %d times", second)
+		}
+	})
 }
 
 // TestInterruptWhileWaiting: a program that waits for what may never come, and has

@@ -122,6 +122,7 @@ func TestServeSecondSignalEndsDraining(t *testing.T) {
 	client.line(`speaker`)
 	server.signal(syscall.SIGTERM)
 	server.says("msg=draining", 1)
+	time.Sleep(oneInterrupt) // after the first one was handled
 	server.signal(syscall.SIGTERM)
 	server.ends(exitOK)
 	client.ends(exitFailed, "1001")
