@@ -66,6 +66,24 @@ func TestOpenRecording(t *testing.T) {
 	}
 }
 
+// TestOpenMP3 opens an MP3 file of a rate that needs ffmpeg, as any other one.
+func TestOpenMP3(t *testing.T) {
+	t.Parallel()
+	capturetest.Need(t, "ffmpeg")
+	source, err := Open(t.Context(), Spec{Input: filepath.Join("audiofile", "testdata", "mono8.mp3")})
+	testkit.NoError(t, err)
+	defer source.Close()
+	samples, buffer := 0, make([]float32, 1600)
+	for err == nil {
+		var n int
+		n, err = source.Read(t.Context(), buffer)
+		samples += n
+	}
+	if i := source.Info(); !errors.Is(err, io.EOF) || samples < 19_000 || samples > 21_000 || i.Channels != 1 || i.Base != "mono8" {
+		t.Errorf("%d samples, %+v, %v", samples, i, err)
+	}
+}
+
 // TestDamagedRecording: ffmpeg skips what is damaged or missing; the notice says so.
 func TestDamagedRecording(t *testing.T) {
 	t.Parallel()

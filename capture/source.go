@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"hubbub/capture/audiofile"
 	"hubbub/capture/device"
 	"hubbub/protocol/hint"
 )
@@ -136,7 +137,11 @@ func Open(ctx context.Context, s Spec) (Source, error) {
 		}
 		return openStdin(ctx, in, s.Channels)
 	default:
-		return openFile(ctx, s.Input, s.Channels)
+		source, err := openFile(ctx, s.Input, s.Channels)
+		if errors.Is(err, audiofile.ErrMP3Rate) {
+			return OpenRecording(ctx, s.Input, s.Channels, DecoderStall)
+		}
+		return source, err
 	}
 }
 

@@ -130,6 +130,9 @@ var ErrNoAudio = errors.New("this WAV file contains no audio")
 // ErrCutOff reports a file that has lost all of its samples.
 var ErrCutOff = errors.New("ends before its audio begins")
 
+// ErrMP3Rate reports an MP3 file of the one rate that go-mp3 has no tables for.
+var ErrMP3Rate = errors.New("this MP3 file is MPEG-2.5 at 8000 Hz, which is not supported")
+
 // fail returns an error that says what happened, with the next step as its hint.
 func fail(next, format string, args ...any) error { return hint.Errorf(next, format, args...) }
 

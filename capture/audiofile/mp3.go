@@ -46,10 +46,7 @@ func openMP3(r *counter, n *Notices) (*mp3Decoder, error) {
 		}
 		return nil, fail(damagedHint, "cannot decode this MP3 file: %w", err)
 	}
-	d.f = Format{Rate: d.dec.SampleRate(), Channels: 2, Mono: frames.first.mono(), Frames: -1}
-	if d.f.Rate < MinRate || d.f.Rate > MaxRate {
-		return nil, fail(damagedHint, "cannot decode this MP3 file: %d Hz", d.f.Rate)
-	}
+	d.f = Format{Rate: frames.first.rate(), Channels: 2, Mono: frames.first.mono(), Frames: -1}
 	d.skip = decoderDelay + defaultEncoderDelay
 	if t := frames.tag; t.present {
 		if t.delay+t.padding > 0 {

@@ -2,6 +2,7 @@ package audiofile
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,7 +14,7 @@ import (
 )
 
 // The files in testdata: 0.5 s of silence, 0.2 s of a tone of 1 kHz at -6 dB,
-// 0.5 s of silence, encoded by LAME.
+// 0.5 s of silence, encoded by LAME; those of 11,025 and 12,000 Hz are MPEG-2.5.
 func mp3File(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))
@@ -33,6 +34,8 @@ func TestMP3(t *testing.T) {
 		{"stereo22.mp3", 22050, false, 26460},
 		{"mono22.mp3", 22050, true, 26460},
 		{"mono22-notag.mp3", 22050, true, 0},
+		{"mono11.mp3", 11025, true, 13230},
+		{"mono12.mp3", 12000, true, 14400},
 	} {
 		d := mustDecode(t, c.name, mp3File(t, c.name), false, 1000)
 		if f := d.format; f.Rate != c.rate || f.Mono != c.mono || f.Notice != "" || d.notices != "" {
@@ -59,6 +62,13 @@ func TestMP3(t *testing.T) {
 		if math.Abs(capturetest.DB(at/0.125)) > 0.5 || capturetest.DB(rest/0.125) > -40 {
 			t.Errorf("%s: the tone has %.2f dB, the rest %.1f dB", c.name, capturetest.DB(at/0.125), capturetest.DB(rest/0.125))
 		}
+	}
+}
+
+// TestMP3Rate: a file of 8 kHz is told from damaged ones, so that another decoder can read it.
+func TestMP3Rate(t *testing.T) {
+	if _, err := decode(mp3File(t, "mono8.mp3"), false, 1000); !errors.Is(err, ErrMP3Rate) {
+		t.Error(err)
 	}
 }
 

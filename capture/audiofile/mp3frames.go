@@ -27,8 +27,8 @@ func (h mp3Header) like(first mp3Header) bool {
 	return h.valid() && (h^first)&mp3ConstantBits == 0
 }
 
-// valid: layer III, a known rate, a stated bit rate. MPEG-2.5 is valid here and
-// rejected later, with an error that names it.
+// valid: layer III, a known rate, a stated bit rate. MPEG-2.5 at 8 kHz is valid
+// here and rejected later, with an error that names it.
 func (h mp3Header) valid() bool {
 	return h>>21 == 0x7FF && h>>19&3 != 1 && h>>17&3 == 1 && h>>12&15 != 15 && h>>12&15 != 0 && h>>10&3 != 3 && h&3 != 2
 }
@@ -142,8 +142,8 @@ func newMP3Frames(r *counter) (*mp3Frames, error) {
 		return nil, err
 	}
 	m := &mp3Frames{r: r, first: mp3HeaderAt(head[at:])}
-	if m.first.mpeg25() {
-		return nil, fail(ConvertHint, "this MP3 file is MPEG-2.5 at %d Hz, which is not supported", m.first.rate())
+	if m.first.mpeg25() && m.first.rate() < 11025 {
+		return nil, fail(ConvertHint, "%w", ErrMP3Rate)
 	}
 	if err := m.next(); err != nil {
 		return nil, err

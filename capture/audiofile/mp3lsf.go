@@ -3,7 +3,8 @@ package audiofile
 // topLSFBitrate is the index of the highest bit rate of MPEG-2 layer III.
 const topLSFBitrate = 14
 
-// selfContained rewrites MPEG-2 frames so that each contains all of its data.
+// selfContained rewrites MPEG-2 frames so that each contains all of its data, and those of
+// MPEG-2.5 at 11,025 and 12,000 Hz as MPEG-2 at 16 kHz, which differ in nothing else.
 //
 // The data of a frame may begin in the frames before it (the bit reservoir;
 // ISO 11172-3, 2.4.1.7 and ISO 13818-3). go-mp3 computes the length of many
@@ -39,6 +40,9 @@ func (s *selfContained) rewrite(h mp3Header, frame []byte) []byte {
 	}
 	data = data[:min(len(data), (need+7)/8)]
 
+	if h.mpeg25() {
+		h = h&^(3<<10) | 1<<20 | 2<<10 // MPEG-2 at 16 kHz
+	}
 	h |= 1 << 16 // no checksum
 	h &^= 1 << 9 // no padding
 	for h>>12&15 < topLSFBitrate && 4+len(side)+missing+len(data) > h.size() {
