@@ -53,7 +53,8 @@ type App struct {
 //
 // The first interrupt ends the input: what was captured is still decided and
 // written. The second one ends the program at once, unless the command handles it
-// (onSecondInterrupt); while the command waits, the first one does.
+// (onSecondInterrupt); while the command waits, the first one does. A terminal that closes
+// interrupts once, although both the kernel and the shell report it.
 func (a *App) Main() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -84,19 +85,21 @@ func (a *App) Main() int {
 }
 
 // oneInterrupt is how close signals are that are one interrupt: timeout(1) sends one to the
-// program and then one to its process group.
+// program and then one to its process group. When a terminal closes, the shell sends its
+// SIGHUP later than the kernel.
 const oneInterrupt = 100 * time.Millisecond
 
 // handle handles the signals until done; the first one calls cancel.
 func (a *App) handle(signals <-chan os.Signal, done <-chan struct{}, cancel func()) {
 	var last time.Time
 	for first := true; ; first = false {
+		var s os.Signal
 		select {
 		case <-done:
 			return
-		case <-signals:
+		case s = <-signals:
 		}
-		if time.Since(last) < oneInterrupt {
+		if time.Since(last) < oneInterrupt || !first && s == syscall.SIGHUP {
 			continue
 		}
 		last = time.Now()

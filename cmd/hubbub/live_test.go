@@ -95,6 +95,28 @@ func TestHangupIgnored(t *testing.T) {
 	p.ends(exitOK)
 }
 
+// TestHangupTwice: when a terminal closes, the kernel and the shell send a signal each. The
+// session ends in order all the same.
+func TestHangupTwice(t *testing.T) {
+	t.Parallel()
+	rec := filepath.Join(t.TempDir(), "rec")
+	p := start(t, "live", "--input", talkFile(t, 0), "--output", "events", "--record", rec)
+	p.line(`speaker_start`)
+	testkit.Eventually(t, "the end of the program", func() bool {
+		_ = p.Process.Signal(syscall.SIGHUP)
+		select {
+		case _, more := <-p.lines:
+			return !more
+		default:
+			return false
+		}
+	})
+	p.ends(exitInterrupted)
+	if r, err := recording.Read(t.Context(), rec); err != nil || r.Info.Ended == nil {
+		t.Errorf("the recording did not end in order: %v", err)
+	}
+}
+
 // TestTerminalAsInput: a terminal is no audio input; hubbub would wait for it.
 func TestTerminalAsInput(t *testing.T) {
 	t.Parallel()
