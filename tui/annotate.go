@@ -71,6 +71,13 @@ func (m *model) update(f func(protocol.Annotations) (protocol.Annotations, error
 	return true
 }
 
+// askName is withLane for rename. Who types the name at once means the proposed lane.
+func (m *model) askName() {
+	if withLane("name", (*model).rename)(m); m.choice != nil {
+		m.choice.text = true
+	}
+}
+
 // rename asks for a speaker's name.
 func (m *model) rename(label string) {
 	s := m.session()

@@ -55,6 +55,21 @@ func TestNamingAsksWhom(t *testing.T) {
 	screenHas(t, m, "Anna von B[2J")
 }
 
+// TestNameInsteadOfAnAnswer: who types the name at once names the proposed speaker. Nothing of
+// the name is lost, and a former name is replaced.
+func TestNameInsteadOfAnAnswer(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
+	label := m.session().Current()
+	for _, name := range []string{"Karl Quinn", "quinn", "李雷"} { // k and q are keys otherwise
+		press(m, "esc", "esc", "r")
+		typeText(m, name)
+		press(m, "enter")
+		if a, _ := m.annotations.Load(); a.Name(label) != name {
+			t.Errorf("%q is typed, and %s is %q", name, label, a.Name(label))
+		}
+	}
+}
+
 func TestMergingLanes(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	before := m.session().Speakers

@@ -83,7 +83,7 @@ func newBindings() []binding {
 		{keys: []string{"down", "j"}, name: "next lane", do: action(func(m *model) { m.selectBy(1) })},
 		{keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, shown: "1-9", help: "select that lane", short: "lane", digit: func(m *model, i int) { m.selectLane(m.session(), i) }},
 		{keys: []string{"enter"}, name: "newest turn", help: "its newest turn", short: "turn", do: action((*model).describeNewest)},
-		{keys: []string{"r"}, name: "name", hint: "name", help: "name a speaker", do: withLane("name", (*model).rename)},
+		{keys: []string{"r"}, name: "name", hint: "name", help: "name a speaker", do: action((*model).askName)},
 		{keys: []string{"V"}, name: "remember", help: "remember the voice", short: "voice", needs: func(o Options) bool { return o.Memory != nil }, do: withLane("remember the voice of", (*model).askRemember)},
 		{keys: []string{"m"}, name: "merge", help: "merge two lanes", short: "merge", do: withLane("merge", (*model).merge)},
 		{keys: []string{"J"}, name: "join", help: "join a new label", short: "join", do: action((*model).joinNewLabel)},

@@ -113,6 +113,7 @@ type laneChoice struct {
 	do     func(m *model, label string)
 	except string // label of a speaker who is no answer; "" = everybody is
 	before string // label that was selected before the question
+	text   bool   // do asks for a text: a letter is its first one, and chooses the selected lane
 }
 
 // askLane asks for a lane, and selects a proposal.
@@ -123,6 +124,13 @@ func (m *model) askLane(q laneChoice, proposal string) {
 
 // choiceKey is for the keys while a lane is asked for.
 func (m *model) choiceKey(name string) {
+	if r, size := utf8.DecodeRuneInString(name); m.choice.text && size == len(name) && unicode.IsLetter(r) {
+		if m.chooseSelected(); m.input != nil {
+			m.input.before = ""
+			m.input.insert(name)
+		}
+		return
+	}
 	switch name {
 	case "up", "k", "left":
 		m.selectAnswer(-1)
