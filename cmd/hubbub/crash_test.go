@@ -116,6 +116,20 @@ func TestKilledScreen(t *testing.T) {
 	x.sane()
 }
 
+// TestKilledLines is the same without the screen: what stands on the terminal stays there.
+func TestKilledLines(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("pkill"); err != nil {
+		t.Skip("pkill is not installed")
+	}
+	x := inTerminal(t, 80, 24, "live", "--input", talkFile(t, 0), "--accessible")
+	x.Keys("bookmark", "Enter")
+	x.Shows("^Bookmark at ") // it reads keys
+	x.kill("-KILL")
+	x.sane()
+	x.Shows(`^Listening to [^\0]*^Bookmark at [^\0]*^typed`)
+}
+
 // kill sends a signal to the program in the terminal, which the shell there
 // has started.
 func (x *terminal) kill(signal string) {

@@ -211,7 +211,8 @@ func inTerminalWith(t *testing.T, w, h int, env []string, args ...string) *termi
 	x := &terminal{t: t, dir: filepath.Join(dir, "work"), exit: filepath.Join(dir, "exit")}
 	testkit.NoError(t, os.Mkdir(x.dir, 0o700))
 	command := shellquote.Join(slices.Concat([]string{"env"}, programEnv(env...), []string{testProgram(t)}, args)...)
-	x.Terminal = testkit.OpenTerminal(t, w, h, x.dir, fmt.Sprintf("trap : INT; %s; echo $? >'%s'; cat", command, x.exit))
+	const used = `printf '\033[?1049h\033[?1049l'` // as by a program with a full screen, before
+	x.Terminal = testkit.OpenTerminal(t, w, h, x.dir, fmt.Sprintf("%s; trap : INT; %s; echo $? >'%s'; cat", used, command, x.exit))
 	return x
 }
 

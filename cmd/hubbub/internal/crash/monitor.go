@@ -20,7 +20,7 @@ import (
 // output of runtime/debug.SetCrashOutput, restores the terminal and writes a
 // report.
 
-// monitorEnv is set in the environment of the crash monitor.
+// monitorEnv is set in the environment of the crash monitor, to what restores the terminal.
 const monitorEnv = "HUBBUB_CRASH_MONITOR"
 
 const (
@@ -29,26 +29,32 @@ const (
 	maxReport    = 4 << 20         // bytes
 )
 
-// resetScreen switches to the normal screen, shows the cursor, and turns off
-// mouse reports, bracketed paste and colours.
-const resetScreen = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[m\r"
+// What restores the terminal, beside its modes.
+const (
+	// ResetScreen switches to the normal screen, shows the cursor, and turns off mouse reports,
+	// bracketed paste and colours.
+	ResetScreen = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[m\r"
+	// ResetLine ends a line that is being typed. On the normal screen ResetScreen would move the
+	// cursor to where an earlier program has left it.
+	ResetLine = "\r\n"
+)
 
 // IsMonitor reports whether this process is a crash monitor: then main must call
 // RunMonitor and nothing else.
 func IsMonitor() bool { return os.Getenv(monitorEnv) != "" }
 
-// StartMonitor starts a crash monitor for the terminal behind screen. stop ends
-// it before a normal end of the program. If it cannot be started, the program
+// StartMonitor starts a crash monitor for the terminal behind screen, which reset restores.
+// stop ends it before a normal end of the program. If it cannot be started, the program
 // runs without one.
-func StartMonitor(screen *os.File) (stop func()) {
-	stop, err := startMonitor(screen)
+func StartMonitor(screen *os.File, reset string) (stop func()) {
+	stop, err := startMonitor(screen, reset)
 	if err != nil {
 		return func() {}
 	}
 	return stop
 }
 
-func startMonitor(screen *os.File) (func(), error) {
+func startMonitor(screen *os.File, reset string) (func(), error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -59,7 +65,7 @@ func startMonitor(screen *os.File) (func(), error) {
 	}
 	defer pipe.Close()
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), monitorEnv+"=1")
+	cmd.Env = append(os.Environ(), monitorEnv+"="+reset)
 	cmd.Stdin, cmd.Stderr = pipe, screen
 	ready, err := cmd.StdoutPipe()
 	if err == nil {
@@ -115,7 +121,7 @@ func RunMonitor(program string) int {
 	if bytes.HasSuffix(trace, []byte(normalEnd)) {
 		return 0
 	}
-	fmt.Fprint(os.Stderr, resetScreen)
+	fmt.Fprint(os.Stderr, os.Getenv(monitorEnv))
 	_ = term.Restore(fd, before)
 	if len(trace) == 0 {
 		return 0 // killed: there is nothing to report

@@ -52,7 +52,7 @@ func (f *fullScreen) open(v view) error {
 
 func (f *fullScreen) run(ctx context.Context) error {
 	if screen, ok := f.streams.Stdout.(*os.File); ok {
-		defer crash.StartMonitor(screen)()
+		defer crash.StartMonitor(screen, crash.ResetScreen)()
 	}
 	err := tui.Run(ctx, f.options)
 	f.quit()

@@ -28,7 +28,7 @@ type lineEditor struct {
 // editLines switches the terminal to reading by character, until close. nil = that
 // is not possible.
 func editLines(stdin *os.File, keys io.Reader, screen *os.File) *lineEditor {
-	e := &lineEditor{keys: keys, screen: screen, fd: int(stdin.Fd()), stop: crash.StartMonitor(screen)}
+	e := &lineEditor{keys: keys, screen: screen, fd: int(stdin.Fd()), stop: crash.StartMonitor(screen, crash.ResetLine)}
 	var err error
 	if e.before, err = term.MakeRaw(e.fd); err != nil {
 		e.stop()
