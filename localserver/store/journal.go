@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -30,12 +29,17 @@ func (s *Store) setUpJournal(ctx context.Context, storage jetstream.StorageType)
 // eventSubject is the subject of one stream's events.
 func eventSubject(stream string) (string, error) { return subject("hubbub", "events", stream) }
 
-// tail is the end of a stream's events: their number, and the sequence number
-// of the last entry.
+// tail is the end of a stream's events: their number, the sequence number of the last
+// entry, and whether Amend has written that.
 type tail struct {
 	count int
 	seq   uint64
+	final bool
 }
+
+// finalHeader marks the entry of Amend, whatever it holds: the earlier writer may have the
+// same events.
+const finalHeader = "Hubbub-Final"
 
 // Append adds messages, each one JSON text without a line break, to the events of a
 // stream. first is the number of the first one, counted from 0 in its stream; messages
@@ -43,9 +47,8 @@ type tail struct {
 // as one entry, a line each, so that a batch costs one write.
 //
 // The write names the entry that it follows. So a message that is appended twice
-// is stored once, however late it arrives, and of two concurrent writers one is
-// refused: a node that was considered dead cannot append to what the others
-// have added to its stream (Amend). That is ErrConflict.
+// is stored once, however late it arrives, and a node that was considered dead cannot
+// append to a stream that another one has completed (Amend). That is ErrConflict.
 func (s *Store) Append(ctx context.Context, stream string, first int, messages [][]byte) (err error) {
 	defer func() { err = s.report("append events", err) }()
 	if len(messages) == 0 {
@@ -56,7 +59,7 @@ func (s *Store) Append(ctx context.Context, stream string, first int, messages [
 		end = written.(tail)
 	}
 	if end.count == first {
-		err := s.publishEntry(ctx, stream, end, messages)
+		err := s.publishEntry(ctx, stream, end, messages, false)
 		if !errors.Is(err, ErrConflict) {
 			return err
 		}
@@ -64,40 +67,40 @@ func (s *Store) Append(ctx context.Context, stream string, first int, messages [
 	// Another write came first, perhaps an earlier attempt of this one. Only
 	// the stored events decide: a leader that was just elected refuses writes for a
 	// while with the same error, and may not know the newest entries yet.
-	stored, end, err := s.read(ctx, stream)
+	_, end, err = s.read(ctx, stream)
 	if err != nil {
 		return err
 	}
 	known := min(end.count-first, len(messages))
 	switch {
+	case end.final:
+		return ErrConflict
 	case known < 0:
 		return errRetry
-	case !slices.EqualFunc(stored[first:first+known], messages[:known], bytes.Equal):
-		return ErrConflict
 	case known == len(messages):
 		s.tails.Store(stream, end)
 		return nil
 	}
-	if err = s.publishEntry(ctx, stream, end, messages[known:]); errors.Is(err, ErrConflict) {
+	if err = s.publishEntry(ctx, stream, end, messages[known:], false); errors.Is(err, ErrConflict) {
 		err = errRetry
 	}
 	return err
 }
 
-// Amend completes the events of another node's stream: it reads them and appends
-// what edit returns for them, as one step. If that is anything, the earlier writer can
-// append no more.
+// Amend completes the events of another node's stream, once: it reads them and appends
+// what edit returns for them, as one step. After that the earlier writer can append no
+// more, also if there was nothing to add.
 func (s *Store) Amend(ctx context.Context, stream string, edit func(stored [][]byte) ([][]byte, error)) error {
 	for {
 		stored, end, err := s.read(ctx, stream)
-		if err != nil {
+		if err != nil || end.final {
 			return wrap("amend events", err)
 		}
 		added, err := edit(stored)
-		if err != nil || len(added) == 0 {
+		if err != nil {
 			return err
 		}
-		if err = s.publishEntry(ctx, stream, end, added); !errors.Is(err, ErrConflict) {
+		if err = s.publishEntry(ctx, stream, end, added, true); !errors.Is(err, ErrConflict) {
 			s.tails.Delete(stream)
 			return wrap("amend events", err)
 		}
@@ -105,20 +108,23 @@ func (s *Store) Amend(ctx context.Context, stream string, edit func(stored [][]b
 }
 
 // publishEntry writes one entry after end, or fails with ErrConflict.
-func (s *Store) publishEntry(ctx context.Context, stream string, end tail, messages [][]byte) error {
+func (s *Store) publishEntry(ctx context.Context, stream string, end tail, messages [][]byte, final bool) error {
 	to, err := eventSubject(stream)
 	if err != nil {
 		return err
 	}
-	ack, err := s.js.Publish(ctx, to, bytes.Join(messages, []byte("\n")),
-		jetstream.WithExpectLastSequencePerSubject(end.seq))
+	entry := &nats.Msg{Subject: to, Data: bytes.Join(messages, []byte("\n"))}
+	if final {
+		entry.Header = nats.Header{finalHeader: {"1"}}
+	}
+	ack, err := s.js.PublishMsg(ctx, entry, jetstream.WithExpectLastSequencePerSubject(end.seq))
 	if conflicts(err) {
 		return ErrConflict
 	}
 	if err != nil {
 		return err
 	}
-	s.tails.Store(stream, tail{end.count + len(messages), ack.Sequence})
+	s.tails.Store(stream, tail{end.count + len(messages), ack.Sequence, final})
 	return nil
 }
 
@@ -130,28 +136,27 @@ func (s *Store) Messages(ctx context.Context, stream string) ([][]byte, error) {
 
 // read returns all messages of a stream and their tail.
 func (s *Store) read(ctx context.Context, stream string) (all [][]byte, end tail, err error) {
-	all, last, err := s.readAfter(ctx, stream, 0, math.MaxInt)
-	if err != nil {
-		return nil, tail{}, err
-	}
-	return all, tail{len(all), last}, nil
+	return s.readAfter(ctx, stream, 0, math.MaxInt)
 }
 
 // readAfter returns the messages of at most so many entries of a stream after an entry,
-// and the last one of these. Those before an error are returned with it.
-func (s *Store) readAfter(ctx context.Context, stream string, last uint64, most int) (messages [][]byte, _ uint64, err error) {
+// and their tail. Those before an error are returned with it.
+func (s *Store) readAfter(ctx context.Context, stream string, last uint64, most int) (messages [][]byte, end tail, err error) {
+	end.seq = last
 	from, err := eventSubject(stream)
 	for n := 0; err == nil && n < most; n++ {
-		entry, failed := s.events.GetMsg(ctx, last+1, jetstream.WithGetMsgSubject(from))
+		entry, failed := s.events.GetMsg(ctx, end.seq+1, jetstream.WithGetMsgSubject(from))
 		if errors.Is(failed, jetstream.ErrMsgNotFound) {
 			break
 		}
 		if err = failed; err == nil {
-			messages = append(messages, bytes.Split(entry.Data, []byte("\n"))...)
-			last = entry.Sequence
+			if len(entry.Data) > 0 {
+				messages = append(messages, bytes.Split(entry.Data, []byte("\n"))...)
+			}
+			end = tail{len(messages), entry.Sequence, entry.Header.Get(finalHeader) != ""}
 		}
 	}
-	return messages, last, err
+	return messages, end, err
 }
 
 // sinceEntries bounds how many entries of a journal one call of Since reads.
@@ -179,11 +184,11 @@ func progressSubject(stream string) (string, error) { return subject("hubbub", "
 // the entry that they reach to. It reads a bounded part; no messages and no error mean
 // that there are no more so far.
 func (s *Store) Since(ctx context.Context, stream string, after uint64) (messages [][]byte, last uint64, err error) {
-	messages, last, err = s.readAfter(ctx, stream, after, sinceEntries)
+	messages, end, err := s.readAfter(ctx, stream, after, sinceEntries)
 	if len(messages) > 0 { // the next call returns the error
 		err = nil
 	}
-	return messages, last, s.report("follow events", err)
+	return messages, end.seq, s.report("follow events", err)
 }
 
 // PublishProgress sends the progress of a stream to all subscribers. It does not wait

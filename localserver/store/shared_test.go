@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -180,25 +181,37 @@ func TestSharedKeys(t *testing.T) {
 }
 
 // A node that was considered dead cannot append to the events that others have
-// completed.
+// completed, also if it has the same events or nothing was missing.
 func TestAmendedJournalIsClosedToItsWriter(t *testing.T) {
 	both(t, func(t *testing.T, s *Store) {
 		ctx := context.Background()
-		testkit.NoError(t, s.Append(ctx, "x", 0, [][]byte{[]byte("1"), []byte("2")}))
-		end := func(stored [][]byte) ([][]byte, error) {
-			if len(stored) == 2 {
-				return [][]byte{[]byte("end")}, nil
+		for stream, end := range map[string][]string{"another": {"end"}, "same": {"3"}, "both": {"3", "4"}, "nothing": nil} {
+			for _, restarted := range []bool{false, true} {
+				stream := fmt.Sprint(stream, restarted)
+				stored, rest := [][]byte{[]byte("1"), []byte("2")}, [][]byte{[]byte("3"), []byte("4")}
+				testkit.NoError(t, s.Append(ctx, stream, 0, stored))
+				before, _ := s.tails.Load(stream)
+				for range 2 { // the second time there is nothing to do
+					testkit.NoError(t, s.Amend(ctx, stream, func([][]byte) (added [][]byte, _ error) {
+						for _, e := range end {
+							added = append(added, []byte(e))
+						}
+						return added, nil
+					}))
+				}
+				if !restarted { // the earlier writer is another process, which knows only its own writes
+					s.tails.Store(stream, before)
+				}
+				for n := 1; n <= 2; n++ {
+					if err := s.Append(ctx, stream, 2, rest[:n]); !errors.Is(err, ErrConflict) {
+						t.Errorf("%s: %d more: %v", stream, n, err)
+					}
+				}
+				got, err := s.Messages(ctx, stream)
+				if want := append([]string{"1", "2"}, end...); err != nil || string(bytes.Join(got, []byte(" "))) != strings.Join(want, " ") {
+					t.Errorf("%s: %q %v, want %q", stream, got, err, want)
+				}
 			}
-			return nil, nil // it has an end
-		}
-		for range 2 {
-			testkit.NoError(t, s.Amend(ctx, "x", end))
-		}
-		if err := s.Append(ctx, "x", 2, [][]byte{[]byte("3")}); !errors.Is(err, ErrConflict) {
-			t.Errorf("got %v", err)
-		}
-		if got, err := s.Messages(ctx, "x"); err != nil || len(got) != 3 || string(got[2]) != "end" {
-			t.Errorf("%q %v", got, err)
 		}
 	})
 }
