@@ -254,15 +254,15 @@ func repeat(ctx context.Context, name string, interval time.Duration, log *slog.
 	protocol.Every(ctx, interval, do)
 }
 
-// monitorStore stops the server when the connection to the store is closed for
-// good: nothing works without the store, and only a restart reopens it.
+// monitorStore stops the server when the store is lost: nothing works without it, and only
+// a restart reopens it.
 func (s *Server) monitorStore() {
 	select {
 	case <-s.ctx.Done():
 	case <-s.store.Lost():
 		ctx, cancel := context.WithTimeout(s.ctx, lostTimeout)
 		defer cancel()
-		err := hint.Add(fmt.Errorf("the connection to the store was closed: %w", s.store.Err()),
+		err := hint.Add(fmt.Errorf("the store is lost: %w", s.store.Err()),
 			"Start the server again; the log above says what led to this.")
 
 		s.log.Error("the server stops", "error", err)

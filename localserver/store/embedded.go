@@ -55,14 +55,17 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) (err error) {
 		o.Logger.Warn("what was left of uploads could not be removed yet", "error", err)
 	}
 	if o.Dir != "" {
-		s.background.Go(s.restartAfterFailure)
+		s.background.Go(func() { s.restartAfterFailure(s.embedded) })
 	}
 	return nil
 }
 
 // restartAfterFailure restarts the embedded server after each failed write, as soon as
-// the disk has space, until Close.
-func (s *Store) restartAfterFailure() {
+// the disk has space, until Close. If the server hangs, the store is lost.
+func (s *Store) restartAfterFailure(server interface {
+	Check(ctx context.Context) error
+	Restart() error
+}) {
 	tick := time.NewTicker(writeCheckInterval)
 	defer tick.Stop()
 	for {
@@ -71,18 +74,24 @@ func (s *Store) restartAfterFailure() {
 			return
 		case <-tick.C:
 		}
-		err := s.embedded.WriteError()
-		if err == nil {
+		err := server.Check(s.ctx)
+		if err == nil || s.ctx.Err() != nil {
 			continue
 		}
-		if free, _, err := datafolder.Space(s.folder); err != nil || free < startSpace {
-			continue
-		}
-		s.log.Error("the store is started again after a failed write", "error", err)
 		pause := writeCheckInterval
-		if err := s.embedded.Restart(); err != nil {
-			s.log.Error("the store could not be started again", "error", err)
-			pause = restartPause
+		if !errors.Is(err, embedded.ErrHangs) {
+			if free, _, err := datafolder.Space(s.folder); err != nil || free < startSpace {
+				continue
+			}
+			s.log.Error("the store is started again after a failed write", "error", err)
+			if err = server.Restart(); err != nil {
+				s.log.Error("the store could not be started again", "error", err)
+				pause = restartPause
+			}
+		}
+		if errors.Is(err, embedded.ErrHangs) {
+			s.lose(err)
+			return
 		}
 		tick.Reset(pause)
 	}

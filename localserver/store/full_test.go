@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/localserver/store/embedded"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/testkit"
 )
@@ -194,7 +196,7 @@ func TestStoreRecoversFromAFullDisk(t *testing.T) {
 	if err := s.Append(try, "during", 0, long); err == nil {
 		t.Fatal("a full disk took an event")
 	}
-	if err := s.embedded.WriteError(); err == nil {
+	if err := s.embedded.Check(ctx); err == nil {
 		t.Fatal("the failed write is not noticed")
 	}
 	if err := s.Ping(ctx); err == nil {
@@ -215,5 +217,32 @@ func TestStoreRecoversFromAFullDisk(t *testing.T) {
 		if kept, err := s.Messages(ctx, id); err != nil || len(kept) != 1 {
 			t.Errorf("%s: %d messages, %v", id, len(kept), err)
 		}
+	}
+}
+
+// failing is an embedded server whose calls return these errors.
+type failing struct{ check, restart error }
+
+func (f failing) Check(context.Context) error { return f.check }
+func (f failing) Restart() error              { return f.restart }
+
+// A store whose embedded server hangs is lost: nothing in this process helps.
+func TestStoreWhoseServerHangsIsLost(t *testing.T) {
+	for name, server := range map[string]failing{
+		"in a check": {check: embedded.ErrHangs}, "in a restart": {errors.New("a failed write"), embedded.ErrHangs},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, "")
+			s.restartAfterFailure(server) // until it has given up
+			select {
+			case <-s.Lost():
+			default:
+				t.Fatal("the store is not lost")
+			}
+			if !errors.Is(s.Err(), embedded.ErrHangs) {
+				t.Error(s.Err())
+			}
+		})
 	}
 }

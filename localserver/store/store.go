@@ -17,6 +17,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +87,8 @@ type Store struct {
 	probes     probes
 	damage     datafolder.Damage
 
-	lost chan struct{} // closed when the connection is closed and Close was not called
+	lost context.Context // canceled by lose, with the cause
+	lose context.CancelCauseFunc
 
 	replicas int      // of everything
 	tails    sync.Map // of the journals that this process writes: stream to tail; Finish forgets them
@@ -116,7 +118,8 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	if o.OnError == nil {
 		o.OnError = func(string) {}
 	}
-	s := &Store{replicas: 1, lost: make(chan struct{}), onError: o.OnError, log: o.Logger}
+	s := &Store{replicas: 1, onError: o.OnError, log: o.Logger}
+	s.lost, s.lose = context.WithCancelCause(context.Background())
 	s.media.quota = o.AccountStorage
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	defer func() {
@@ -189,30 +192,22 @@ func (s *Store) onDisk() bool { return !s.Shared() && !s.scratch }
 
 // closed handles the end of the connection to the NATS servers. The client
 // closes it by itself after errors that a new connection would not cure.
-func (s *Store) closed(*nats.Conn) {
+func (s *Store) closed(conn *nats.Conn) {
 	if s.ctx.Err() == nil {
-		close(s.lost)
+		s.lose(fmt.Errorf("the connection was closed: %w", cmp.Or(conn.LastError(), nats.ErrConnectionClosed)))
 	}
 }
 
-// Lost is closed when the NATS client gives up the connection to the store and
-// Close was not called: from then on every call fails. Err says why.
-func (s *Store) Lost() <-chan struct{} { return s.lost }
+// Lost is closed when the store cannot be used any more until another process opens it,
+// and Close was not called: the NATS client gives up the connection, or the embedded
+// server hangs. Err says why.
+func (s *Store) Lost() <-chan struct{} { return s.lost.Done() }
 
-// Err is nil while the store can be used, or may become usable again without
-// being opened anew; else it says why not.
-func (s *Store) Err() error {
-	switch {
-	case !s.conn.IsClosed():
-		return nil
-	case s.conn.LastError() != nil:
-		return s.conn.LastError()
-	}
-	return nats.ErrConnectionClosed
-}
+// Err is nil until the store is lost.
+func (s *Store) Err() error { return context.Cause(s.lost) }
 
 // Close stops the store and releases its folder. It waits until everything is
-// written.
+// written. The folder of an embedded server that hangs remains locked.
 func (s *Store) Close() error {
 	s.cancel()
 	s.background.Wait()
@@ -220,7 +215,9 @@ func (s *Store) Close() error {
 		s.conn.Close()
 	}
 	if s.embedded != nil {
-		s.embedded.Stop()
+		if err := s.embedded.Stop(); err != nil {
+			return err
+		}
 	}
 	var errs []error
 	if s.lock != nil {

@@ -31,7 +31,7 @@ func connect(t *testing.T, dir string) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
 	server, err := embedded.Start(dir, slog.New(slog.DiscardHandler))
 	testkit.NoError(t, err)
-	t.Cleanup(server.Stop)
+	t.Cleanup(func() { testkit.NoError(t, server.Stop()) })
 	conn, err := nats.Connect("", nats.InProcessServer(server))
 	testkit.NoError(t, err)
 	t.Cleanup(conn.Close)

@@ -163,12 +163,12 @@ func Restore(file, dir string, log *slog.Logger) (err error) {
 }
 
 // restoreTo writes everything into a new folder.
-func (b *reader) restoreTo(dir string, log *slog.Logger) error {
+func (b *reader) restoreTo(dir string, log *slog.Logger) (err error) {
 	server, err := embedded.Start(dir, log)
 	if err != nil {
 		return err
 	}
-	defer server.Stop()
+	defer func() { err = errors.Join(err, server.Stop()) }()
 	for _, e := range b.list.Entries {
 		if stream, ok := strings.CutPrefix(e.Name, streamEntries); ok && !strings.HasSuffix(stream, configSuffix) {
 			if err := b.restoreStream(server, stream); err != nil {

@@ -3,6 +3,7 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"hubbub/protocol/hint"
@@ -28,6 +30,10 @@ const (
 	// readyInterval is how often it is checked for a fatal error meanwhile.
 	startTimeout  = 30 * time.Second
 	readyInterval = 100 * time.Millisecond
+	// checkTimeout bounds a check: for less, the disk may be slow. stopTimeout bounds the
+	// end of the server: service managers wait longer.
+	checkTimeout = 2 * time.Minute
+	stopTimeout  = 30 * time.Second
 	// noLimit is a bound that no disk reaches: the store watches the free space.
 	noLimit = 1 << 60
 )
@@ -38,15 +44,25 @@ const (
 type Server struct {
 	options *natsserver.Options
 	log     *slog.Logger
+	checked atomic.Pointer[error] // the outcome of the last Check
+	timeout timeouts
 
 	mu     sync.Mutex
 	server *natsserver.Server // nil after a start that failed
 }
 
+// timeouts are what tests shorten.
+type timeouts struct{ check, stop time.Duration }
+
+// ErrHangs is a server that does not return from a call, and may never do so: if the disk
+// is full when it removes messages, it waits for a lock of its own (nats-server 2.15,
+// fileStore.PurgeEx). Only the end of the process helps.
+var ErrHangs = errors.New("the embedded NATS server does not respond")
+
 // Start starts a server that stores everything below dir. After an error it returns a
 // server that does not run.
 func Start(dir string, log *slog.Logger) (*Server, error) {
-	s := &Server{log: log, options: &natsserver.Options{
+	s := &Server{log: log, timeout: timeouts{checkTimeout, stopTimeout}, options: &natsserver.Options{
 		ServerName:         "hubbub",
 		DontListen:         true,
 		NoSigs:             true,
@@ -106,19 +122,47 @@ func (s *Server) start() (err error) {
 
 // Restart stops the server and starts it again.
 func (s *Server) Restart() error {
-	s.Stop()
+	if err := s.Stop(); err != nil {
+		return err
+	}
 	return s.start()
 }
 
-// Stop stops the server. It waits until everything is written.
-func (s *Server) Stop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.server != nil {
-		s.server.Shutdown()
-		s.server.WaitForShutdown()
-		s.server = nil
+// Stop stops the server. It waits until everything is written. The error is ErrHangs.
+func (s *Server) Stop() error {
+	return s.within(context.Background(), s.timeout.stop, func() error {
+		if s.server != nil {
+			s.server.Shutdown()
+			s.server.WaitForShutdown()
+			s.server = nil
+		}
+		return nil
+	})
+}
+
+// within makes a call that may never return, with the lock held. After a while the error
+// is ErrHangs, and the call goes on. A time in which the whole process was stopped counts
+// as a second.
+func (s *Server) within(ctx context.Context, timeout time.Duration, call func() error) error {
+	if err := s.WriteError(); errors.Is(err, ErrHangs) {
+		return err
 	}
+	done := make(chan error, 1)
+	go func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		done <- call()
+	}()
+	for ; timeout > 0; timeout -= time.Second {
+		select {
+		case err := <-done:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(min(timeout, time.Second)):
+		}
+	}
+	return ErrHangs
 }
 
 var errNotRunning = errors.New("the embedded NATS server does not run")
@@ -147,25 +191,39 @@ func (s *Server) RestoreStream(config *natsserver.StreamConfig, snapshot io.Read
 	return err
 }
 
-// WriteError is not nil when a write has failed and the server writes no more.
-func (s *Server) WriteError() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.server == nil {
-		return errNotRunning
-	}
-	return persistent(func() error {
-		health := healthResponse{header: http.Header{}}
-		r, err := http.NewRequest(http.MethodGet, "/healthz", nil)
-		if err != nil {
-			return err
+// Check finds out whether a write has failed, so that the server writes no more, or
+// whether it hangs.
+func (s *Server) Check(ctx context.Context) error {
+	err := s.within(ctx, s.timeout.check, func() error {
+		if s.server == nil {
+			return errNotRunning
 		}
-		s.server.HandleHealthz(&health, r)
-		if health.status == 0 || health.status == http.StatusOK {
-			return nil
-		}
-		return fmt.Errorf("the embedded NATS server is not healthy: %s", health.body)
+		return persistent(s.health)
 	})
+	s.checked.Store(&err)
+	return err
+}
+
+// WriteError is what the last Check returned.
+func (s *Server) WriteError() error {
+	if err := s.checked.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// health makes one health check.
+func (s *Server) health() error {
+	health := healthResponse{header: http.Header{}}
+	r, err := http.NewRequest(http.MethodGet, "/healthz", nil)
+	if err != nil {
+		return err
+	}
+	s.server.HandleHealthz(&health, r)
+	if health.status == 0 || health.status == http.StatusOK {
+		return nil
+	}
+	return fmt.Errorf("the embedded NATS server is not healthy: %s", health.body)
 }
 
 // healthChecks is how many health checks in a row have to fail. One of them
@@ -208,7 +266,7 @@ func (l *serverLog) Noticef(format string, v ...any) { l.debug(format, v) }
 func (l *serverLog) Debugf(format string, v ...any)  { l.debug(format, v) }
 func (l *serverLog) Tracef(format string, v ...any)  { l.debug(format, v) }
 func (l *serverLog) Warnf(format string, v ...any) {
-	if strings.HasPrefix(format, "Healthcheck failed") { // of WriteError, every second, whose caller gets the error
+	if strings.HasPrefix(format, "Healthcheck failed") { // of Check, every second, whose caller gets the error
 		l.debug(format, v)
 		return
 	}

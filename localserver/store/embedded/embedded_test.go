@@ -27,7 +27,7 @@ func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Start(dir, slog.New(slog.DiscardHandler))
 	testkit.NoError(t, err)
-	t.Cleanup(s.Stop)
+	t.Cleanup(func() { testkit.NoError(t, s.Stop()) })
 	conn, err := nats.Connect("", nats.InProcessServer(s), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond))
 	testkit.NoError(t, err)
 	t.Cleanup(conn.Close)
@@ -40,7 +40,7 @@ func TestRestart(t *testing.T) {
 	if _, err := bucket.Put(ctx, "key", []byte("value")); err != nil {
 		t.Fatal(err)
 	}
-	testkit.NoError(t, s.WriteError())
+	testkit.NoError(t, s.Check(t.Context()))
 	testkit.NoError(t, s.Restart())
 	testkit.Eventually(t, "the value after the restart", func() bool {
 		attempt, done := context.WithTimeout(ctx, time.Second) // the request may be lost with the old connection
@@ -56,10 +56,11 @@ func TestRestart(t *testing.T) {
 func TestStopped(t *testing.T) {
 	s, err := Start(t.TempDir(), slog.New(slog.DiscardHandler))
 	testkit.NoError(t, err)
-	s.Stop()
-	s.Stop() // nothing to do
+	for range 2 { // the second time there is nothing to do
+		testkit.NoError(t, s.Stop())
+	}
 	_, err = s.InProcessConn()
-	for name, err := range map[string]error{"connect": err, "write": s.WriteError(), "restore": s.RestoreStream(nil, nil)} {
+	for name, err := range map[string]error{"connect": err, "check": s.Check(t.Context()), "restore": s.RestoreStream(nil, nil)} {
 		if !errors.Is(err, errNotRunning) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -71,14 +72,44 @@ func TestHealthChecksAreNotLogged(t *testing.T) {
 	var log bytes.Buffer
 	s, err := Start(t.TempDir(), slog.New(slog.NewTextHandler(&log, nil)))
 	testkit.NoError(t, err)
-	t.Cleanup(s.Stop)
+	t.Cleanup(func() { testkit.NoError(t, s.Stop()) })
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
-	if err := s.WriteError(); err == nil {
+	if err := s.Check(t.Context()); err == nil {
 		t.Error("a server that was shut down is healthy")
 	}
 	if log.Len() > 0 {
 		t.Errorf("the log has %s", &log)
+	}
+}
+
+// A server that hangs is noticed in bounded time, and after that no call waits for it.
+func TestServerThatHangs(t *testing.T) {
+	s, err := Start(t.TempDir(), slog.New(slog.DiscardHandler))
+	testkit.NoError(t, err)
+	s.mu.Lock() // as a call that does not return
+	defer func() {
+		s.mu.Unlock()
+		s.checked.Store(nil)
+		testkit.NoError(t, s.Stop())
+	}()
+	s.timeout.stop = time.Millisecond
+	if err := s.Stop(); !errors.Is(err, ErrHangs) {
+		t.Errorf("stop: %v", err)
+	}
+	s.timeout.stop = checkTimeout
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Check(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("a check whose context has ended: %v", err)
+	}
+	s.timeout.check = time.Millisecond
+	for call, err := range map[string]error{
+		"check": s.Check(t.Context()), "last check": s.WriteError(), "stop": s.Stop(), "restart": s.Restart(),
+	} {
+		if !errors.Is(err, ErrHangs) {
+			t.Errorf("%s: %v", call, err)
+		}
 	}
 }
 
@@ -88,9 +119,9 @@ func TestFailedStart(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Start(dir, slog.New(slog.DiscardHandler))
 	testkit.NoError(t, err)
-	t.Cleanup(s.Stop)
+	t.Cleanup(func() { testkit.NoError(t, s.Stop()) })
 	folder, moved := filepath.Join(dir, datafolder.JetStream), filepath.Join(dir, "moved")
-	s.Stop()
+	testkit.NoError(t, s.Stop())
 	testkit.NoError(t, os.Rename(folder, moved))
 	testkit.NoError(t, os.WriteFile(folder, nil, 0o600))
 	began := time.Now()
@@ -107,7 +138,7 @@ func TestFailedStart(t *testing.T) {
 	testkit.NoError(t, os.Remove(folder))
 	testkit.NoError(t, os.Rename(moved, folder))
 	testkit.NoError(t, s.Restart())
-	testkit.NoError(t, s.WriteError())
+	testkit.NoError(t, s.Check(t.Context()))
 }
 
 // A health check that fails now and then, because the machine is busy, is no
