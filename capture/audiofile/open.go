@@ -262,7 +262,7 @@ func (c *counter) skip(n int64) error {
 
 // chunksFollow reports whether a RIFF chunk begins, or the input ends, at off
 // bytes from here; available bytes remain in all.
-func (c *counter) chunksFollow(off, available int64) bool {
+func (c *counter) chunksFollow(order binary.ByteOrder, off, available int64) bool {
 	if available-off < 8 {
 		return true
 	}
@@ -278,5 +278,5 @@ func (c *counter) chunksFollow(off, available int64) bool {
 			return false
 		}
 	}
-	return int64(binary.LittleEndian.Uint32(b[4:])) <= available-off-8
+	return int64(order.Uint32(b[4:])) <= available-off-8
 }

@@ -39,6 +39,7 @@ const (
 type wavDecoder struct {
 	r        io.Reader
 	f        Format
+	order    binary.ByteOrder // of the header and the samples
 	float    bool
 	width    int                  // bytes of one sample
 	octets   func(b byte) float32 // the sample of a byte, where width is 1
@@ -62,10 +63,10 @@ func openWAV(r *counter, size int64, n *Notices) (*wavDecoder, error) {
 		return nil, headerError(err)
 	}
 	id := string(head[:4])
+	d := &wavDecoder{r: r, notices: n, order: binary.LittleEndian}
 	if id == "RIFX" {
-		return nil, fail(ConvertHint, "this is a big-endian WAV file, which is not supported")
+		d.order = binary.BigEndian
 	}
-	d := &wavDecoder{r: r, notices: n}
 	long := int64(-1) // size of the data according to ds64
 	formatSeen := false
 	for {
@@ -76,7 +77,7 @@ func openWAV(r *counter, size int64, n *Notices) (*wavDecoder, error) {
 			}
 			return nil, err
 		}
-		name, length := string(h[:4]), int64(binary.LittleEndian.Uint32(h[4:]))
+		name, length := string(h[:4]), int64(d.order.Uint32(h[4:]))
 		switch {
 		case name == "data":
 			if !formatSeen {
@@ -127,14 +128,13 @@ func (d *wavDecoder) readFormat(r *counter, length int64) error {
 	if err := r.full(b); err != nil {
 		return headerError(err)
 	}
-	le := binary.LittleEndian
-	tag, channels, rate := int(le.Uint16(b)), int(le.Uint16(b[2:])), int64(le.Uint32(b[4:]))
-	align, bits := int(le.Uint16(b[12:])), int(le.Uint16(b[14:]))
+	tag, channels, rate := int(d.order.Uint16(b)), int(d.order.Uint16(b[2:])), int64(d.order.Uint32(b[4:]))
+	align, bits := int(d.order.Uint16(b[12:])), int(d.order.Uint16(b[14:]))
 	if tag == tagExtensible {
 		if len(b) < 40 || !bytes.Equal(b[26:40], mediaGUID) {
 			return fail(ConvertHint, "the header of this WAV file states no known audio format")
 		}
-		tag = int(le.Uint16(b[24:]))
+		tag = int(d.order.Uint16(b[24:]))
 	}
 	switch tag {
 	case tagPCM, tagFloat:
@@ -196,9 +196,9 @@ func (d *wavDecoder) begin(r *counter, length, size int64) error {
 		return nil
 	}
 	available := max(0, size-r.n)
-	ends := length <= available && (r.chunksFollow(length, available) || r.chunksFollow(length+length%2, available))
+	ends := length <= available && (r.chunksFollow(d.order, length, available) || r.chunksFollow(d.order, length+length%2, available))
 	switch {
-	case length == 0 && (available < frame || r.chunksFollow(0, available)):
+	case length == 0 && (available < frame || r.chunksFollow(d.order, 0, available)):
 		return fail("Choose a recording that contains audio.", "%w", ErrNoAudio)
 	case open && !ends: // else the size of a large file
 		d.left, d.strict = available, false
@@ -269,6 +269,11 @@ func (d *wavDecoder) convert(dst []float32, b []byte) int {
 	le := binary.LittleEndian
 	n := len(b) / d.width
 	dst = dst[:n]
+	if d.order == binary.BigEndian {
+		for sample := range slices.Chunk(b, d.width) {
+			slices.Reverse(sample)
+		}
+	}
 	switch {
 	case d.float && d.width == 4:
 		for i := range dst {
