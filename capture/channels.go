@@ -42,7 +42,13 @@ type mixer struct {
 	in       []float32 // of one track
 	out      [][]float32
 	invalid  int64 // samples that were not numbers
+
+	// The energy of the mix, and that of its channels. Without correlation between the channels they are equal.
+	mixed, apart float64
 }
+
+// cancelled reports whether the mix has lost 20 dB, because channels have opposite phase.
+func (m *mixer) cancelled() bool { return m.mixed < 0.01*m.apart }
 
 // channelsError is an input without the selected channels.
 type channelsError struct{ error }
@@ -93,7 +99,9 @@ func (m *mixer) push(in, out []float32) []float32 {
 				var sum float32
 				for _, x := range in[i : i+m.channels] {
 					sum += x
+					m.apart += float64(x) * float64(x)
 				}
+				m.mixed += float64(sum) * float64(sum)
 				m.in = append(m.in, sum*scale)
 			}
 		default:

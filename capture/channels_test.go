@@ -103,3 +103,34 @@ func TestChannels(t *testing.T) {
 		}
 	}
 }
+
+// TestOppositePhase: a mix in which the channels cancel each other out is noticed, any other is not.
+func TestOppositePhase(t *testing.T) {
+	tone := capturetest.Tone(SampleRate, 500, SampleRate)
+	other := capturetest.Tone(SampleRate, 1500, SampleRate)
+	for _, c := range []struct {
+		name     string
+		second   func(i int) float32
+		selected Channels
+		want     bool
+	}{
+		{"opposite phase", func(i int) float32 { return -0.98 * tone[i] }, Mix, true},
+		{"opposite phase, one channel", func(i int) float32 { return -tone[i] }, 1, false},
+		{"the same", func(i int) float32 { return tone[i] }, Mix, false},
+		{"another signal", func(i int) float32 { return other[i] }, Mix, false},
+		{"silence", func(int) float32 { return 0 }, Mix, false},
+	} {
+		b := stereoWAV(SampleRate, SampleRate)
+		for i := range tone {
+			binary.LittleEndian.PutUint16(b[44+4*i+2:], uint16(int16(c.second(i)*32767)))
+		}
+		src, err := Open(t.Context(), Spec{Input: write(t, "two.wav", b), Channels: c.selected})
+		testkit.NoError(t, err)
+		_, err = rest(t.Context(), src)
+		testkit.NoError(t, err)
+		if got := strings.Contains(strings.Join(src.Notices(), "\n"), "opposite phase"); got != c.want {
+			t.Errorf("%s: notices %q", c.name, src.Notices())
+		}
+		testkit.NoError(t, src.Close())
+	}
+}

@@ -78,6 +78,9 @@ func (d *decoded) decode() {
 	} else {
 		d.ended = audiofile.Named(d.info.Name, err)
 	}
+	if d.mixer.cancelled() {
+		d.noticeList.Add("its channels have opposite phase and cancel each other out in their mix: use one of them alone (--channels 1)")
+	}
 	if d.mixer.invalid > 0 {
 		d.noticeList.Add(fmt.Sprintf("%d samples were not numbers and are replaced by silence", d.mixer.invalid))
 	}
