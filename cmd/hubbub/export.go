@@ -122,6 +122,9 @@ func (a *App) export(ctx context.Context, dir string, f *exportFlags) error {
 			return recording.ExportError(err)
 		}
 		defer func() { _ = os.Remove(made) }() // only if nothing was written
+		if err := recording.CheckExport(paths[0]); err != nil {
+			return err
+		}
 	}
 	content := rec.Content(rec.Annotations)
 	if f.refine {

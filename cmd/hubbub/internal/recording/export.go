@@ -106,14 +106,31 @@ func Numbered(name, extension string, create func(name string) error) (string, e
 func WriteExport(path string, f export.Format, d *export.Document, replace bool) error {
 	write := func(w io.Writer) error { return export.Write(w, f, d) }
 	if replace {
-		if target, err := filepath.EvalSymlinks(path); err == nil {
-			path = target
+		target, special := exportTarget(path)
+		if special {
+			return ExportError(writeInto(target, write))
 		}
-		if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() && !st.IsDir() {
-			return ExportError(writeInto(path, write))
-		}
+		path = target
 	}
 	return ExportError(atomicfile.Write(path, 0o666, replace, write))
+}
+
+// CheckExport is the error that WriteExport would have, with replace, in a folder that takes no files.
+func CheckExport(path string) error {
+	target, special := exportTarget(path)
+	if special {
+		return nil
+	}
+	return ExportError(atomicfile.Check(filepath.Dir(target)))
+}
+
+// exportTarget is the file that path refers to, and whether it is a device or a pipe.
+func exportTarget(path string) (target string, special bool) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	st, err := os.Stat(path)
+	return path, err == nil && !st.Mode().IsRegular() && !st.IsDir()
 }
 
 func writeInto(path string, write func(io.Writer) error) error {
