@@ -4,6 +4,7 @@
 package capture
 
 import (
+	"slices"
 	"time"
 
 	"hubbub/capture/audiofile"
@@ -42,6 +43,9 @@ func (c Chunk) Sent() []float32 {
 	}
 	return c.Samples
 }
+
+// Apart are the samples of each track.
+func (c Chunk) Apart() [][]float32 { return slices.Collect(slices.Chunk(c.Sent(), ChunkSamples)) }
 
 // Level is the level of some audio, linear, 1 = full scale.
 type Level struct {

@@ -284,7 +284,7 @@ func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
 	}
 	notices := append([]string{result.Info.Notice}, result.Notices...)
 	if d.words != nil {
-		notice, err := secondpass.Transcribe(ctx, file, d.flags.channels.value, d.words, c.Turns, &d.progress)
+		notice, err := secondpass.Transcribe(ctx, file, d.flags.channels.value, d.words, c.Turns, result.Tracks, &d.progress)
 		if err != nil {
 			return err
 		}

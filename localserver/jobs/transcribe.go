@@ -22,7 +22,7 @@ func (a *attempt) transcribe(path string, out *protocol.Diarization) error {
 		warn(out, "The turns have no words: the node that ran the job has no speech recogniser.")
 		return nil
 	}
-	recording := words.NewRecording(a.Words, list, true)
+	recording := words.NewRecording(a.Words, list, true, nil)
 	err := a.read(path, MaxLength, 0.5, 1, func(position int64, samples []float32) error {
 		return recording.Audio(a.ctx, position, samples)
 	})

@@ -84,6 +84,13 @@ func (t *Tracks) closeAll() {
 // Words is false: the turns of a track are not those of its stream.
 func (t *Tracks) Words() bool { return false }
 
+// Track is the track of a label of the session, from 0 on.
+func (t *Tracks) Track(label string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.labels.track(label)
+}
+
 // Updates delivers events and changes; those of one track are in order. It is
 // closed when all streams are over.
 func (t *Tracks) Updates() <-chan Update { return t.updates }
@@ -196,6 +203,24 @@ func (t *trackLabels) label(track int, theirs string) string {
 		t.labels[key] = protocol.SpeakerLabel(len(t.labels))
 	}
 	return t.labels[key]
+}
+
+// track is the track of a label of the session.
+func (t *trackLabels) track(label string) int {
+	if t.rooms {
+		for key, ours := range t.labels {
+			if ours == label {
+				return key.track
+			}
+		}
+		return 0
+	}
+	for track := range t.speaks {
+		if protocol.SpeakerLabel(track) == label {
+			return track
+		}
+	}
+	return 0
 }
 
 // event is an event of a track in the session; without rooms, turns of a track that

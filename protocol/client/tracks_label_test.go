@@ -40,5 +40,9 @@ func TestTrackLabels(t *testing.T) {
 		if text := strings.Join(got, ","); text != want {
 			t.Errorf("rooms %v:\n%s, want\n%s", rooms, text, want)
 		}
+		first, second := labels.track("SPEAKER_00"), labels.track("SPEAKER_01")
+		if third := labels.track("SPEAKER_02"); rooms && (first != 1 || second != 0 || third != 1) || !rooms && (first != 0 || second != 1) {
+			t.Errorf("rooms %v: the tracks of the labels are %d, %d, %d", rooms, first, second, third)
+		}
 	}
 }

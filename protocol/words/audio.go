@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"hubbub/capture/audiofile"
+	"hubbub/protocol"
 )
 
 const (
@@ -22,7 +23,39 @@ const (
 	MinTurn = 0.4
 )
 
-// audio is the newest audio of a session. Any goroutine may use it.
+// tracks is the newest audio of each track of a session. Any goroutine may use it.
+type tracks struct {
+	of   func(protocol.Turn) int // the track of a turn; nil = there is one
+	mu   sync.Mutex
+	list []*audio
+}
+
+// track is the audio of a track, from 0 on.
+func (t *tracks) track(n int) *audio {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for len(t.list) <= n {
+		t.list = append(t.list, newAudio())
+	}
+	return t.list[n]
+}
+
+func (t *tracks) add(position int64, samples [][]float32) {
+	for i, s := range samples {
+		t.track(i).Add(position, s)
+	}
+}
+
+// take is audio.take of the track of a turn.
+func (t *tracks) take(turn protocol.Turn) (from float64, parts [][]float32) {
+	n := 0
+	if t.of != nil {
+		n = t.of(turn)
+	}
+	return t.track(n).take(turn.Start, turn.End)
+}
+
+// audio is the newest audio of a track. Any goroutine may use it.
 type audio struct {
 	*audiofile.Recent
 	mu   sync.Mutex

@@ -41,6 +41,8 @@ type Options struct {
 	Deliver func(ctx context.Context, t protocol.Turn)
 	// Failed gets the first of consecutive failures.
 	Failed func(error)
+	// Track is the track that a turn is of, from 0 on; nil = there is one.
+	Track func(protocol.Turn) int
 }
 
 // Queue recognises the finished turns of a session in order, at most two at a
@@ -48,7 +50,7 @@ type Options struct {
 // ends them.
 type Queue struct {
 	o      Options
-	audio  *audio
+	audio  tracks
 	ctx    context.Context
 	cancel context.CancelFunc
 	turns  chan protocol.Turn
@@ -62,14 +64,14 @@ type Queue struct {
 
 // NewQueue starts a queue.
 func NewQueue(o Options) *Queue {
-	q := &Queue{o: o, audio: newAudio(), next: firstInterval, turns: make(chan protocol.Turn, maxWaiting)}
+	q := &Queue{o: o, audio: tracks{of: o.Track}, next: firstInterval, turns: make(chan protocol.Turn, maxWaiting)}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	q.done.Go(q.run)
 	return q
 }
 
-// Audio takes samples of the session at 16 kHz, from a position in samples on.
-func (q *Queue) Audio(position int64, samples []float32) { q.audio.Add(position, samples) }
+// Audio takes samples of each track of the session at 16 kHz, from a position in samples on.
+func (q *Queue) Audio(position int64, samples ...[]float32) { q.audio.add(position, samples) }
 
 // Turn adds a finished turn, whose audio was added before. It never waits; false =
 // the queue is full, and the turn is not delivered.
@@ -131,7 +133,7 @@ func (q *Queue) run() {
 		if err != nil || q.waitInterval() != nil {
 			return
 		}
-		_, parts := q.audio.take(turn.Start, turn.End)
+		_, parts := q.audio.take(turn)
 		earlier, delivered := before, make(chan struct{})
 		before = delivered
 		q.done.Go(func() {

@@ -31,7 +31,7 @@ var retryPauses = []time.Duration{time.Second, 4 * time.Second}
 // goroutines.
 type Recording struct {
 	recogniser Recogniser
-	audio      *audio
+	audio      tracks
 	turns      []protocol.Turn
 	timed      bool
 	words      [][]protocol.Turn // by turn
@@ -46,18 +46,19 @@ type Recording struct {
 }
 
 // NewRecording is a recording with turns, which get their Text. If timed, it also
-// finds when each word was said.
-func NewRecording(r Recogniser, turns []protocol.Turn, timed bool) *Recording {
-	return &Recording{recogniser: r, audio: newAudio(), turns: turns, timed: timed,
+// finds when each word was said. track is the track that a turn is of, from 0 on; nil =
+// there is one.
+func NewRecording(r Recogniser, turns []protocol.Turn, timed bool, track func(protocol.Turn) int) *Recording {
+	return &Recording{recogniser: r, audio: tracks{of: track}, turns: turns, timed: timed,
 		words: make([][]protocol.Turn, len(turns)), slots: semaphore.NewWeighted(atOnce)}
 }
 
-// Audio takes the samples from a position on, at 16 kHz, and begins to recognise the
+// Audio takes the samples of each track from a position on, at 16 kHz, and begins to recognise the
 // turns that are complete with them. It waits for a slow recogniser; the error is that
 // of ctx.
-func (r *Recording) Audio(ctx context.Context, position int64, samples []float32) error {
-	r.audio.Add(position, samples)
-	return r.recognise(ctx, float64(position+int64(len(samples)))/sampleRate-margin)
+func (r *Recording) Audio(ctx context.Context, position int64, samples ...[]float32) error {
+	r.audio.add(position, samples)
+	return r.recognise(ctx, float64(position+int64(len(samples[0])))/sampleRate-margin)
 }
 
 // Finish recognises the turns at the end. It returns how many turns have no words
@@ -94,7 +95,7 @@ func (r *Recording) recognise(ctx context.Context, until float64) error {
 			continue
 		}
 		i := r.next
-		from, parts := r.audio.take(r.turns[i].Start, r.turns[i].End)
+		from, parts := r.audio.take(r.turns[i])
 		r.running.Go(func() {
 			defer r.slots.Release(slots)
 			r.turn(ctx, i, from, parts)

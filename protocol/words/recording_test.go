@@ -34,7 +34,7 @@ func TestRecording(t *testing.T) {
 		broken = c.broken
 		turns := []protocol.Turn{{Start: 1, End: 20}, turnAt(21), turnAt(21.1), turnAt(24), turnAt(26), turnAt(28.5), {Start: 29.6, End: 29.7}}
 		turns = slices.Delete(turns, 2, 3)
-		rec := NewRecording(r, turns, false)
+		rec := NewRecording(r, turns, false, nil)
 		for at := int64(0); at < 30*sampleRate; at += 1600 {
 			testkit.NoError(t, rec.Audio(t.Context(), at, make([]float32, 1600)))
 		}
@@ -56,13 +56,13 @@ func TestRecordingRecognisesTwoAtOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		rec := NewRecording(recogniser(func(ctx context.Context, _ []byte) (string, error) {
 			return "words", protocol.Sleep(ctx, time.Second)
-		}), turns, false)
+		}), turns, false, nil)
 		began := time.Now()
 		err := rec.Audio(ctx, 0, make([]float32, 20*sampleRate))
 		if failed, first, e := rec.Finish(ctx); failed > 0 || err != nil || e != nil || time.Since(began) != 3*time.Second || turns[5].Text != "words" {
 			t.Errorf("%d failed, %v, %v, %v after %v: %v", failed, first, err, e, time.Since(began), turns)
 		}
-		rec = NewRecording(rec.recogniser, turns, false)
+		rec = NewRecording(rec.recogniser, turns, false, nil)
 		time.AfterFunc(1500*time.Millisecond, cancel)
 		err = rec.Audio(ctx, 0, make([]float32, 20*sampleRate))
 		if _, _, e := rec.Finish(ctx); err == nil || e == nil {

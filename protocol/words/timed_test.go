@@ -121,7 +121,7 @@ func (r timed) Recognise(_ context.Context, wav []byte, timed bool) (string, []W
 // recorded gives the turns of a silent recording their words.
 func recorded(t *testing.T, r Recogniser, turns []protocol.Turn) *Recording {
 	t.Helper()
-	rec := NewRecording(r, turns, true)
+	rec := NewRecording(r, turns, true, nil)
 	for at := int64(0); float64(at) < (turns[len(turns)-1].End+1)*sampleRate; at += 8000 {
 		testkit.NoError(t, rec.Audio(t.Context(), at, make([]float32, 8000)))
 	}
@@ -181,7 +181,7 @@ func TestRecordingsTryAgain(t *testing.T) {
 					return "", &c.err
 				}
 				return "w", nil
-			}), turns, false)
+			}), turns, false, nil)
 			testkit.NoError(t, rec.Audio(t.Context(), 0, make([]float32, 4*sampleRate)))
 			if _, _, err := rec.Finish(t.Context()); err != nil {
 				t.Fatal(err)

@@ -70,7 +70,7 @@ func TestProgressOfWords(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.wav")
 	testkit.NoError(t, os.WriteFile(file, append(wavHeader(2*32000), make([]byte, 2*32000)...), 0o600))
 	var p Progress
-	if _, err := Transcribe(t.Context(), file, capture.Mix, nil, nil, &p); err != nil || p.recognised != 2*time.Second {
+	if _, err := Transcribe(t.Context(), file, capture.Mix, nil, nil, nil, &p); err != nil || p.recognised != 2*time.Second {
 		t.Error(p.recognised, err)
 	}
 }

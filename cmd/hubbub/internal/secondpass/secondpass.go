@@ -29,7 +29,8 @@ type Result struct {
 	Speakers  int
 	Info      capture.Info
 	Length    time.Duration
-	Notices   []string // that arose while the file was read
+	Notices   []string       // that arose while the file was read
+	Tracks    map[string]int // the track of a label, from 0 on
 
 	embeddings []clustering.TimedEmbedding // by the number of the speaker
 }
@@ -70,10 +71,10 @@ func Run(ctx context.Context, file string, selected capture.Channels, o offline.
 	if err != nil {
 		return nil, err
 	}
-	joined := joinTracks(results, person)
+	joined, tracks := joinTracks(results, person)
 	result.Turns, result.Exclusive = labelled(joined.Turns), labelled(joined.Exclusive)
 	result.Speakers, result.embeddings = joined.Speakers, joined.Embeddings
-	result.Notices = source.Notices()
+	result.Notices, result.Tracks = source.Notices(), tracks
 	return result, nil
 }
 
@@ -136,13 +137,14 @@ func decoded(ctx context.Context, reader *capture.ChunkReader) <-chan capture.Ch
 }
 
 // joinTracks is the result of a recording from those of its tracks. A person has the
-// number of the track; other speakers are numbered in order of first speech.
-func joinTracks(tracks []*offline.Result, person bool) *offline.Result {
+// number of the track; other speakers are numbered in order of first speech. of is the
+// track of a label, unless there is only one.
+func joinTracks(tracks []*offline.Result, person bool) (all *offline.Result, of map[string]int) {
 	if len(tracks) == 1 {
-		return tracks[0]
+		return tracks[0], nil
 	}
 	const apart = offline.MaxSpeakers
-	all := &offline.Result{}
+	all, of = &offline.Result{}, map[string]int{}
 	for i, r := range tracks {
 		all.Speakers += r.Speakers
 		for _, turns := range [][]offline.Turn{r.Turns, r.Exclusive} {
@@ -173,11 +175,12 @@ func joinTracks(tracks []*offline.Result, person bool) *offline.Result {
 		for len(all.Embeddings) <= k {
 			all.Embeddings = append(all.Embeddings, clustering.TimedEmbedding{})
 		}
+		of[protocol.SpeakerLabel(k)] = speaker / apart
 		if track := tracks[speaker/apart]; speaker%apart < len(track.Embeddings) {
 			all.Embeddings[k] = track.Embeddings[speaker%apart]
 		}
 	}
-	return all
+	return all, of
 }
 
 // labelled are turns under labels, in milliseconds.

@@ -19,19 +19,19 @@ func TestJoinTracks(t *testing.T) {
 		}
 	}
 	for person, want := range map[bool]string{
-		true:  "3 [{1 1 2} {2 3 4} {1 5 6} {2 7 8}] [{2 3 4} {1 5 6}] 0 10 20 ",
-		false: "3 [{0 1 2} {1 3 4} {2 5 6} {1 7 8}] [{1 3 4} {2 5 6}] 10 20 11 ",
+		true:  "3 [{1 1 2} {2 3 4} {1 5 6} {2 7 8}] [{2 3 4} {1 5 6}] 0 10 20 map[SPEAKER_01:1 SPEAKER_02:2]",
+		false: "3 [{0 1 2} {1 3 4} {2 5 6} {1 7 8}] [{1 3 4} {2 5 6}] 10 20 11 map[SPEAKER_00:1 SPEAKER_01:2 SPEAKER_02:1]",
 	} {
 		list := tracks()
 		if person {
 			list[1].Turns[1].Speaker, list[1].Exclusive[0].Speaker = 0, 0
 		}
-		all := joinTracks(list, person)
+		all, of := joinTracks(list, person)
 		got := fmt.Sprint(all.Speakers, " ", all.Turns, " ", all.Exclusive, " ")
 		for _, v := range all.Embeddings {
 			got += fmt.Sprint(v.Duration, " ")
 		}
-		if got != want {
+		if got += fmt.Sprint(of); got != want {
 			t.Errorf("person %v: %s, want %s", person, got, want)
 		}
 	}

@@ -33,10 +33,15 @@ func TestWordsOfAChannel(t *testing.T) {
 	frame := []byte{0, 32, 0, 0}
 	file := filepath.Join(t.TempDir(), "two.wav")
 	testkit.NoError(t, os.WriteFile(file, append(wav, bytes.Repeat(frame, 32000)...), 0o600))
-	for selected, want := range map[capture.Channels]string{1: "8192", 2: "0", capture.Mix: "4096", capture.Each: "4096"} {
+	for selected, want := range map[capture.Channels]string{1: "8192", 2: "0", capture.Mix: "4096"} {
 		turns := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0.5, End: 1.5}}
-		if _, err := Transcribe(t.Context(), file, selected, loudest{}, turns, &Progress{}); err != nil || turns[0].Text != want {
+		if _, err := Transcribe(t.Context(), file, selected, loudest{}, turns, nil, &Progress{}); err != nil || turns[0].Text != want {
 			t.Errorf("channels %v: %q, want %q, %v", selected, turns[0].Text, want, err)
 		}
+	}
+	// At the same time on both channels.
+	turns := []protocol.Turn{{Speaker: "SPEAKER_01", Start: 0.5, End: 1.5}, {Speaker: "SPEAKER_00", Start: 0.5, End: 1.5}}
+	if _, err := Transcribe(t.Context(), file, capture.Each, loudest{}, turns, map[string]int{"SPEAKER_00": 0, "SPEAKER_01": 1}, &Progress{}); err != nil || turns[0].Text != "0" || turns[1].Text != "8192" {
+		t.Errorf("each: %v, %v", turns, err)
 	}
 }

@@ -26,6 +26,7 @@ type Stream interface {
 	Wait() client.CloseInfo
 	Close()
 	Words() bool // the service sends what was said
+	Track(label string) int
 	State() client.State
 }
 

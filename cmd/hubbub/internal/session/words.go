@@ -21,15 +21,16 @@ type Transcriber struct {
 	late        atomic.Int64
 }
 
-// NewTranscriber starts the queue of a recogniser; nil = there is none. The session that
-// gets it closes it.
-func NewTranscriber(r words.Recogniser) *Transcriber {
+// NewTranscriber starts the queue of a recogniser; nil = there is none. track is the track
+// of a label, from 0 on. The session that gets it closes it.
+func NewTranscriber(r words.Recogniser, track func(label string) int) *Transcriber {
 	if r == nil {
 		return &Transcriber{}
 	}
 	t := &Transcriber{transcripts: make(chan protocol.Turn), failures: make(chan error, 1)}
 	t.queue = words.NewQueue(words.Options{
 		Recogniser: r,
+		Track:      func(turn protocol.Turn) int { return track(turn.Speaker) },
 		Deliver: func(ctx context.Context, turn protocol.Turn) {
 			select {
 			case t.transcripts <- turn:
@@ -56,7 +57,7 @@ func (t *Transcriber) Close() {
 // audio adds a chunk of the session.
 func (t *Transcriber) audio(c capture.Chunk) {
 	if t.queue != nil {
-		t.queue.Audio(c.Seq*capture.ChunkSamples, c.Samples)
+		t.queue.Audio(c.Seq*capture.ChunkSamples, c.Apart()...)
 	}
 }
 

@@ -1,8 +1,10 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/capture"
+	"hubbub/capture/audiofile"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
@@ -33,6 +36,30 @@ func (r slowRecogniser) Recognise(ctx context.Context, _ []byte, _ bool) (string
 	}
 }
 
+// silentOrNot is a recogniser that says whether it hears something.
+type silentOrNot struct{}
+
+func (silentOrNot) Recognise(_ context.Context, wav []byte, _ bool) (string, []words.Word, error) {
+	return fmt.Sprint("silent: ", len(bytes.Trim(wav[audiofile.WAVHeaderBytes:], "\x00")) == 0), nil, nil
+}
+
+// TestWordsOfTracks: of several tracks the recogniser hears that of the turn.
+func TestWordsOfTracks(t *testing.T) {
+	w := NewTranscriber(silentOrNot{}, func(label string) int { return map[string]int{"SPEAKER_00": 1}[label] })
+	defer w.Close()
+	silent := make([]float32, capture.ChunkSamples)
+	loud := slices.Repeat([]float32{0.5}, capture.ChunkSamples)
+	for seq := range int64(50) {
+		w.audio(capture.Chunk{Seq: seq, Samples: loud, Tracks: slices.Concat(silent, loud)})
+	}
+	for label, want := range map[string]string{"SPEAKER_00": "silent: false", "SPEAKER_01": "silent: true"} {
+		w.turn(protocol.Turn{Speaker: label, Start: 1, End: 3})
+		if got := <-w.transcripts; got.Text != want {
+			t.Errorf("%s: %q, want %q", label, got.Text, want)
+		}
+	}
+}
+
 // TestWordsAreWaitedFor: a turn is displayed with its words, after 10 s without them,
 // and always in order.
 func TestWordsAreWaitedFor(t *testing.T) {
@@ -46,7 +73,7 @@ func TestWordsAreWaitedFor(t *testing.T) {
 		{time.Minute, wordsWait, "", 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := NewTranscriber(slowRecogniser{c.takes})
+			w := NewTranscriber(slowRecogniser{c.takes}, func(string) int { return 0 })
 			defer w.Close()
 			for seq := range int64(50) {
 				w.audio(capture.Chunk{Seq: seq, Samples: make([]float32, capture.ChunkSamples)})
@@ -88,7 +115,7 @@ func testSkippedWords(t *testing.T, ended bool) {
 		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.5, "SPEAKER_00"))
 		protocoltest.CloseWith(conn, 1000, "")
 	}}, "")
-	s.Transcriber = NewTranscriber(slowRecogniser{time.Hour})
+	s.Transcriber = NewTranscriber(slowRecogniser{time.Hour}, func(string) int { return 0 })
 	defer s.Transcriber.Close()
 	d := newStub(false)
 	ctx, cancel := context.WithCancel(t.Context())
