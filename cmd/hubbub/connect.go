@@ -138,8 +138,8 @@ const wordsOfService = "service"
 const wordsKeyEnv = "HUBBUB_WORDS_KEY"
 
 // recogniser is that of --words, nil without the flag. The key of an endpoint comes
-// from the environment, or else from the key ring.
-func (f *wordsFlags) recogniser() (words.Recogniser, error) {
+// from the environment, or else from the key ring. timeout is for a part of a turn.
+func (f *wordsFlags) recogniser(timeout time.Duration) (words.Recogniser, error) {
 	switch f.words {
 	case "":
 		return nil, nil
@@ -150,7 +150,7 @@ func (f *wordsFlags) recogniser() (words.Recogniser, error) {
 	if strings.HasPrefix(f.words, "http") && key == "" {
 		key, _ = keyring.Key(f.words) // most recognisers of one's own need none
 	}
-	r, err := words.New(f.words, f.wordsModel, key)
+	r, err := words.New(f.words, f.wordsModel, key, timeout)
 	if err != nil {
 		return nil, usage.Of(fmt.Errorf("--words: %w", err))
 	}

@@ -130,7 +130,7 @@ func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) erro
 		return usage.Error(err.Error(), "Give --speakers, or a minimum that is not above the maximum.")
 	}
 	var err error
-	if d.words, err = f.recogniser(); err != nil {
+	if d.words, err = f.recogniser(words.RecordingTimeout); err != nil {
 		return err
 	}
 	if d.words != nil {

@@ -163,7 +163,7 @@ func (f *liveFlags) ownRecogniser() (words.Recogniser, error) {
 	if f.wordsOfService() {
 		return nil, nil
 	}
-	return f.recogniser()
+	return f.recogniser(words.LiveTimeout)
 }
 
 // liveDisplay is the display, which shows where the voices are that are recognised.

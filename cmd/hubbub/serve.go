@@ -16,6 +16,7 @@ import (
 	"hubbub/localserver"
 	"hubbub/localserver/certificate"
 	"hubbub/localserver/faults"
+	"hubbub/protocol/words"
 )
 
 const (
@@ -132,7 +133,7 @@ func (f *serveFlags) serverOptions(logger *slog.Logger) (o localserver.Options, 
 	if err := o.Validate(); err != nil {
 		return o, usage.Of(err)
 	}
-	o.Words, err = f.words.recogniser()
+	o.Words, err = f.words.recogniser(words.RecordingTimeout)
 	return o, err
 }
 

@@ -19,8 +19,6 @@ import (
 )
 
 const (
-	// requestTimeout bounds a request to an endpoint, response included, or a process.
-	requestTimeout = 30 * time.Second
 	// maxVerbose bounds a response with the times of words, in bytes.
 	maxVerbose = 1 << 20
 	// maxRedirects bounds the redirections of a request.
@@ -36,8 +34,8 @@ type endpoint struct {
 	untimed    atomic.Bool // it refuses to give times
 }
 
-func newEndpoint(u *url.URL, model, key string) *endpoint {
-	return &endpoint{url: u.String(), host: u.Host, model: model, key: key, client: &http.Client{Timeout: requestTimeout, CheckRedirect: sameHost}}
+func newEndpoint(u *url.URL, model, key string, timeout time.Duration) *endpoint {
+	return &endpoint{url: u.String(), host: u.Host, model: model, key: key, client: &http.Client{Timeout: timeout, CheckRedirect: sameHost}}
 }
 
 // sameHost keeps audio and key from a host that the user has not named, and from a connection

@@ -18,12 +18,12 @@ type process struct {
 	timeout time.Duration
 }
 
-func newProcess(args []string) (*process, error) {
+func newProcess(args []string, timeout time.Duration) (*process, error) {
 	path, err := exec.LookPath(args[0])
 	if err != nil {
 		return nil, &Error{what: fmt.Sprintf("the recogniser %s cannot be run: %v", args[0], errors.Unwrap(err)), hint: "Install it, or give its path. An endpoint is given as http://HOST:PORT."}
 	}
-	return &process{append([]string{path}, args[1:]...), requestTimeout}, nil
+	return &process{append([]string{path}, args[1:]...), timeout}, nil
 }
 
 // bounded keeps an output up to a length and discards what does not fit.

@@ -20,7 +20,7 @@ func TestProcessIsKilledWithItsChildren(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Skip(err)
 	}
-	r, err := New("sh -c 'sleep 1000 >"+fifo+" & wait'", "", "")
+	r, err := New("sh -c 'sleep 1000 >"+fifo+" & wait'", "", "", LiveTimeout)
 	testkit.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

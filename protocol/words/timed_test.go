@@ -45,7 +45,7 @@ func TestTimedEndpoint(t *testing.T) {
 			}
 			_, _ = w.Write([]byte(c.response))
 		}))
-		r, err := New(s.URL, "", "")
+		r, err := New(s.URL, "", "", LiveTimeout)
 		testkit.NoError(t, err)
 		for range 2 {
 			text, words, err := Limit(r, 1).Recognise(t.Context(), audiofile.WAV(make([]float32, sampleRate)), true)
@@ -65,7 +65,7 @@ func TestTimedEndpoint(t *testing.T) {
 func TestRefusedTwice(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(422) }))
 	defer s.Close()
-	r, _ := New(s.URL, "", "")
+	r, _ := New(s.URL, "", "", LiveTimeout)
 	e := r.(*endpoint)
 	defer e.client.CloseIdleConnections()
 	if _, _, err := e.Recognise(t.Context(), audiofile.WAV(nil), true); err == nil || e.untimed.Load() {

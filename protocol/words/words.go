@@ -50,10 +50,19 @@ func (e *Error) Hint() string { return e.hint }
 // maxText bounds what a recogniser may return, in bytes.
 const maxText = 64 << 10
 
+// Timeouts of a recogniser.
+const (
+	// LiveTimeout is for a live session, whose words come too late after that.
+	LiveTimeout = 30 * time.Second
+	// RecordingTimeout is for recordings, which can wait for a recogniser that needs eight times the length of a part.
+	RecordingTimeout = 2 * time.Minute
+)
+
 // New returns the recogniser of a specification: the URL of an endpoint, or the
 // command line of a process, which is split into words as a shell does, and run
-// without one. model and key are for an endpoint.
-func New(spec, model, key string) (Recogniser, error) {
+// without one. model and key are for an endpoint. timeout bounds a request to it, response
+// included, or a process.
+func New(spec, model, key string, timeout time.Duration) (Recogniser, error) {
 	if scheme, _, ok := strings.Cut(spec, "://"); ok && !strings.ContainsAny(scheme, " \t'\"") {
 		u, err := url.Parse(spec)
 		if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || !protocol.ValidPort(u) {
@@ -62,7 +71,7 @@ func New(spec, model, key string) (Recogniser, error) {
 		if u.Path == "" || u.Path == "/" {
 			u.Path = "/v1/audio/transcriptions"
 		}
-		return newEndpoint(u, model, key), nil
+		return newEndpoint(u, model, key, timeout), nil
 	}
 	args, err := shellquote.Split(spec)
 	if err == nil && len(args) == 0 {
@@ -71,7 +80,7 @@ func New(spec, model, key string) (Recogniser, error) {
 	if err != nil {
 		return nil, &Error{what: fmt.Sprintf("%q is not the command of a recogniser: %v", spec, err), hint: "Check the quotes, or give http://HOST:PORT."}
 	}
-	return newProcess(args)
+	return newProcess(args, timeout)
 }
 
 // clean is the text of a recogniser on one line, without control characters.

@@ -23,7 +23,7 @@ import (
 func selfProcess(t *testing.T, behaviour, args string) *process {
 	t.Helper()
 	t.Setenv(asRecogniser, behaviour)
-	r, err := New("'"+os.Args[0]+"' "+args, "", "")
+	r, err := New("'"+os.Args[0]+"' "+args, "", "", LiveTimeout)
 	testkit.NoError(t, err)
 	return r.(*process)
 }
@@ -66,7 +66,7 @@ func TestSpecifications(t *testing.T) {
 		"http://127.0.0.1:70000":   "is not the address",
 		"no-such-program-for-asr":  "cannot be run",
 	} {
-		if _, err := New(spec, "", ""); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := New(spec, "", "", LiveTimeout); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", spec, err, want)
 		}
 	}
@@ -76,7 +76,7 @@ func TestSpecifications(t *testing.T) {
 		"http://localhost/inference":  "http://localhost/inference",
 		"https://host/v2/stt?lang=de": "https://host/v2/stt?lang=de",
 	} {
-		r, err := New(spec, "", "")
+		r, err := New(spec, "", "", LiveTimeout)
 		if err != nil || r.(*endpoint).url != want {
 			t.Errorf("%q: %+v, %v, want %s", spec, r, err, want)
 		}
@@ -94,7 +94,7 @@ func TestEndpoint(t *testing.T) {
 		fmt.Fprintf(w, `{"text":" %s %s %s %s %s\n %d bytes","usage":{}}`, r.URL.Path, r.Header.Get("Authorization"), header.Filename, r.FormValue("model"), r.FormValue("response_format"), len(data))
 	}))
 	defer s.Close()
-	r, err := New(s.URL, "whisper-1", "secret")
+	r, err := New(s.URL, "whisper-1", "secret", LiveTimeout)
 	testkit.NoError(t, err)
 	got, _, err := r.Recognise(t.Context(), audiofile.WAV(make([]float32, 10)), false)
 	if want := "/v1/audio/transcriptions Bearer secret turn.wav whisper-1 json 64 bytes"; err != nil || got != want {
@@ -141,7 +141,7 @@ func TestEndpointThatFails(t *testing.T) {
 		}, 0},
 	} {
 		respond = c.respond
-		r, err := New(s.URL, "", "")
+		r, err := New(s.URL, "", "", LiveTimeout)
 		testkit.NoError(t, err)
 		client := r.(*endpoint).client
 		client.Transport = &http.Transport{DisableKeepAlives: true}
@@ -155,7 +155,7 @@ func TestEndpointThatFails(t *testing.T) {
 		}
 	}
 	s.Close()
-	r, _ := New(s.URL, "", "")
+	r, _ := New(s.URL, "", "", LiveTimeout)
 	if _, _, err := r.Recognise(t.Context(), nil, false); err == nil || !regexp.MustCompile(`cannot be reached: connect.*refused`).MatchString(err.Error()) {
 		t.Errorf("a closed port: %v", err)
 	}
@@ -180,7 +180,7 @@ func TestEndpointThatRedirects(t *testing.T) {
 		http.Redirect(w, r, to, http.StatusTemporaryRedirect)
 	}))
 	defer s.Close()
-	r, err := New(s.URL, "", "")
+	r, err := New(s.URL, "", "", LiveTimeout)
 	testkit.NoError(t, err)
 	r.(*endpoint).client.Transport = &http.Transport{DisableKeepAlives: true}
 	to = "/here"
@@ -197,7 +197,7 @@ func TestEndpointThatRedirects(t *testing.T) {
 		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect) // the same host without TLS
 	}))
 	defer secure.Close()
-	if r, err = New(secure.URL, "", "key"); err != nil {
+	if r, err = New(secure.URL, "", "key", LiveTimeout); err != nil {
 		t.Fatal(err)
 	}
 	r.(*endpoint).client.Transport = secure.Client().Transport
@@ -221,7 +221,7 @@ func TestPocketsphinx(t *testing.T) {
 		}
 		t.Skip("pocketsphinx is not installed")
 	}
-	r, err := New("pocketsphinx_continuous -infile /dev/stdin -logfn /dev/null", "", "")
+	r, err := New("pocketsphinx_continuous -infile /dev/stdin -logfn /dev/null", "", "", LiveTimeout)
 	testkit.NoError(t, err)
 	r.(*process).timeout = 5 * time.Minute // on a busy machine
 	text, _, err := r.Recognise(t.Context(), audiofile.WAV(demoSpeech(t)), false)
@@ -231,14 +231,30 @@ func TestPocketsphinx(t *testing.T) {
 	t.Logf("%q", text)
 }
 
+// A recogniser has the time that its user can wait: a recording more than a live session.
+func TestTimeouts(t *testing.T) {
+	for _, timeout := range []time.Duration{LiveTimeout, RecordingTimeout} {
+		e, err := New("http://localhost:8000", "", "", timeout)
+		testkit.NoError(t, err)
+		p, err := New("'"+os.Args[0]+"'", "", "", timeout)
+		testkit.NoError(t, err)
+		if got := e.(*endpoint).client.Timeout; got != timeout {
+			t.Errorf("an endpoint has %v, want %v", got, timeout)
+		}
+		if got := p.(*process).timeout; got != timeout {
+			t.Errorf("a process has %v, want %v", got, timeout)
+		}
+	}
+}
+
 // The password in an address that cannot be used is not displayed.
 func TestAddressesShowNoSecret(t *testing.T) {
 	for _, spec := range []string{"ftp://user:hunter2@host", "http://user:%hunter2@host", "http://user:hunter2/x@host", "http://?key=hunter2"} {
-		if _, err := New(spec, "", ""); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if _, err := New(spec, "", "", LiveTimeout); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", spec, err)
 		}
 	}
-	endpoint, err := New("http://user:hunter2@127.0.0.1:1", "", "")
+	endpoint, err := New("http://user:hunter2@127.0.0.1:1", "", "", LiveTimeout)
 	testkit.NoError(t, err)
 	if _, _, err := endpoint.Recognise(context.Background(), nil, false); err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Error(err)
