@@ -79,7 +79,7 @@ func (d *decoded) decode() {
 		d.ended = audiofile.Named(d.info.Name, err)
 	}
 	if d.mixer.cancelled() {
-		d.noticeList.Add("its channels have opposite phase and cancel each other out in their mix: use one of them alone (--channels 1)")
+		d.noticeList.Add("its channels have opposite phase and cancel each other out in their mix: take one of them, in hubbub live and diarize with --channels 1")
 	}
 	if d.mixer.invalid > 0 {
 		d.noticeList.Add(fmt.Sprintf("%d samples were not numbers and are replaced by silence", d.mixer.invalid))
