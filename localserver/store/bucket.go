@@ -64,12 +64,13 @@ func (s *Store) sharedBuckets(storage jetstream.StorageType) []bucketConfig {
 // found. CreateOrUpdateKeyValue always allows direct reads.
 func (s *Store) setUpBucket(ctx context.Context, c bucketConfig) (err error) {
 	c.to.prefix = "$KV." + c.name + "."
-	c.to.stream, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	stream, err := s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: "KV_" + c.name, Subjects: []string{c.to.prefix + ">"},
 		Storage: c.storage, Replicas: s.replicas, MaxAge: c.ttl,
 		MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: cmp.Or(c.maxBytes, -1), MaxConsumers: -1, MaxMsgSize: c.maxValue,
 		Discard: jetstream.DiscardOld, AllowRollup: true, DenyDelete: true, AllowDirect: s.replicas == 1,
 	})
+	c.to.stream = removable{stream, s}
 	if err == nil {
 		c.to.kv, err = s.js.KeyValue(ctx, c.name)
 	}

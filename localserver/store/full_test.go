@@ -220,6 +220,31 @@ func TestStoreRecoversFromAFullDisk(t *testing.T) {
 	}
 }
 
+// On a full disk nothing is removed, because the embedded server would hang; what was
+// to be removed can be removed when there is space.
+func TestRemovalsOnAFullDisk(t *testing.T) {
+	disk := smallDisk(t)
+	ctx := t.Context()
+	filler := filepath.Join(disk, "filler")
+	s := open(t, filepath.Join(disk, "data"))
+	const keys = 200 // what is written when all of them are removed takes more than a block of the disk
+	for i := range keys {
+		testkit.NoError(t, s.secrets.Put(ctx, fmt.Sprint("kk", i), []byte("12345")))
+	}
+	fill(t, filler)
+	for i := range keys {
+		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
+		err := s.secrets.remove(attempt, fmt.Sprint("kk", i), 0)
+		cancel()
+		if err != nil && hint.Of(err) == "" {
+			t.Fatalf("removal %d: %v", i, err)
+		}
+	}
+	testkit.NoError(t, s.embedded.Check(ctx))
+	testkit.NoError(t, os.Remove(filler))
+	testkit.NoError(t, s.secrets.remove(ctx, "kk0", 0))
+}
+
 // failing is an embedded server whose calls return these errors.
 type failing struct{ check, restart error }
 

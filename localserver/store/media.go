@@ -127,12 +127,13 @@ func (s *Store) setUpMedia(ctx context.Context, storage jetstream.StorageType) (
 	if storage == jetstream.MemoryStorage {
 		maxBytes = mediaMemory
 	}
-	s.media.chunks, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	chunks, err := s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: datafolder.MediaStream, Subjects: []string{"hubbub.media.*.*"}, Storage: storage, Replicas: s.replicas,
 		MaxAge: mediaAge, MaxBytes: maxBytes, AllowDirect: s.replicas == 1,
 		// A full store accepts nothing new rather than removing something.
 		Discard: jetstream.DiscardNew,
 	})
+	s.media.chunks = removable{chunks, s}
 	return err
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"hubbub/localserver/store/datafolder"
 	"hubbub/localserver/store/embedded"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 	mostReserve  = 256 << 20
 	// recordSpace is what a new stream or job is counted as: the largest input.
 	recordSpace = 256 << 10
-	// startSpace is the free disk space, in bytes, that a start needs.
+	// startSpace is the free disk space, in bytes, that a start needs, and a removal.
 	startSpace = 1 << 20
 )
 
@@ -63,6 +65,22 @@ func (s *Store) admit(ctx context.Context, n, reserves int64) error {
 		return err
 	}
 	return within(free, total, n, reserves)
+}
+
+// removable is a NATS stream of which nothing is removed while its disk has no space: the
+// embedded server would hang (embedded.ErrHangs).
+type removable struct {
+	jetstream.Stream
+	store *Store
+}
+
+func (r removable) Purge(ctx context.Context, opts ...jetstream.StreamPurgeOpt) error {
+	if r.store.onDisk() {
+		if err := datafolder.CheckSpace(r.store.folder, startSpace); err != nil {
+			return err
+		}
+	}
+	return r.Stream.Purge(ctx, opts...)
 }
 
 // AdmitFile fails if n more bytes in a file of a folder would take the space
