@@ -234,7 +234,7 @@ func require(err error) {
 func needs[T any](step func() T, rule string) (out T) {
 	err := try(func() { out = step() })
 	if err != nil && verdictOf(err) == Differs {
-		skipped("it needs what %s tests", rule)
+		skipped("it needs what %s tests: %v", rule, err)
 	}
 	require(err)
 	return out
