@@ -28,15 +28,27 @@ var testRules = []Rule{
 
 var keyRules = []Rule{
 	{Name: "keys/needed", Expected: "no operation succeeds without an API key", Section: "Authentication", check: func(p *prober) string {
-		p.refused(p.operations())
+		all := p.operations()
+		// Of what exists, as an unknown stream or object may be refused for another reason.
+		_ = try(func() { ids, _ := p.created(); all[2] = get("/v1/live/" + ids[1]) })
+		_ = try(func() { all[4] = media("output", p.uploaded().location) })
+		p.refused(all)
 		return "all five refuse"
 	}},
 	{Name: "keys/needed-beside", Expected: "watching, the list of media, and jobs do not succeed without an API key either", Section: "Authentication", Chosen: true, check: func(p *prober) string {
-		all := []request{get("/v1/live/" + unknownID + "/events"), get("/v1/media"), get("/v1/jobs/" + unknownID), get("/v2/jobs")}
+		// As above, of what exists.
+		job, stream := unknownID, unknownID
+		_ = try(func() { job = p.newJob() })
+		_ = try(func() { ids, _ := p.created(); stream = ids[0] })
+		all := []request{get("/v1/live/" + stream + "/events"), get("/v1/media"), get("/v1/jobs/" + job), get("/v2/jobs")}
 		for _, path := range []string{"/v1/diarize", "/v1/voiceprint", "/v1/identify"} {
 			all = append(all, post(path, locationBody("media://"+p.prefix+"/nothing")))
 		}
 		p.refused(all)
+		if conn, r := p.watchHandshake(stream, "", ""); conn != nil {
+			_ = conn.Close()
+			differs("without a key, %s", r)
+		}
 		return "all seven refuse"
 	}},
 	{Name: "keys/missing", Expected: "without a key every operation returns 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: func(p *prober) string { return p.unauthorized("-") }},

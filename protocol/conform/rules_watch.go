@@ -154,10 +154,14 @@ func (p *prober) watch(id, query string) *stream {
 	return newStream(id, conn)
 }
 
-// watchHandshake opens a watcher; without a connection it was refused.
+// watchHandshake opens a watcher, with a key or without; without a connection it was refused.
 func (p *prober) watchHandshake(id, query, key string) (*websocket.Conn, *response) {
 	address := "ws" + strings.TrimPrefix(p.Client.BaseURL(), "http") + "/v1/live/" + id + "/events" + query
-	conn, r := p.upgrade(address, http.Header{"Authorization": {"Bearer " + key}})
+	head := http.Header{}
+	if key != "" {
+		head.Set("Authorization", "Bearer "+key)
+	}
+	conn, r := p.upgrade(address, head)
 	r.request = "the handshake of a watcher " + query
 	return conn, r
 }
