@@ -276,7 +276,7 @@ func TestRulesWithoutStreams(t *testing.T) {
 	} {
 		s := correctService()
 		tt.wrong(s)
-		results, err := runRules(t, s.start(t), Options{Only: []string{"stream", "events", tt.rule}})
+		results, err := runRules(t, s.start(t), Options{Only: []string{"stream", "events", "token/race", tt.rule}})
 		testkit.NoError(t, err)
 		if got := differing(results); !slices.Equal(got, []string{tt.rule}) {
 			t.Errorf("differs: %q", got)
