@@ -159,8 +159,15 @@ func TestReconnectGivesUp(t *testing.T) {
 	if starts, ends := strings.Count(p.output(), protocol.TypeSpeakerStart), strings.Count(p.output(), protocol.TypeSpeakerEnd); starts != ends {
 		t.Errorf("%d starts and %d ends", starts, ends)
 	}
-	if recordedSeconds(t, filepath.Join(dir, "rec", recording.AudioFile)) < 1 {
+	length := recordedSeconds(t, filepath.Join(dir, "rec", recording.AudioFile))
+	if length < 1 {
 		t.Error("the recording is empty")
+	}
+	// The outage is no silence.
+	r, err := recording.Read(t.Context(), filepath.Join(dir, "rec"))
+	testkit.NoError(t, err)
+	if n := len(r.Info.Gaps); n != 1 || r.Info.Gaps[0].End != length || r.Info.Gaps[0].Start >= length {
+		t.Errorf("of %.1f s the recording has the gaps %v", length, r.Info.Gaps)
 	}
 }
 

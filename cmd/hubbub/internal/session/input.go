@@ -93,7 +93,13 @@ func replacedDevice(was, is string) (replaced, by string) {
 // delivered nothing, in order and without overlap.
 func (l *Live) gaps() []protocol.Span {
 	var merged []protocol.Span
-	all := slices.Clone(l.Stream.State().Gaps)
+	stream := l.Stream.State()
+	all := slices.Clone(stream.Gaps)
+	l.mu.Lock()
+	if end := l.Chunks.Stats().Position.Seconds(); l.unfinished && end-stream.Sent > noticeableGap {
+		all = append(all, protocol.Span{Start: stream.Sent, End: end})
+	}
+	l.mu.Unlock()
 	for _, g := range l.Chunks.Stats().Gaps {
 		all = append(all, protocol.Span(g))
 	}

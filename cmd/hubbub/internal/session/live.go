@@ -60,6 +60,8 @@ type Live struct {
 
 	connection
 
+	unfinished bool // the stream ended early: audio after what it was sent is not decided
+
 	words     context.Context // ends when no turn waits for its words any more
 	skipWords context.CancelFunc
 }
@@ -112,6 +114,9 @@ func (l *Live) run(ctx context.Context, d Display) error {
 		_ = d.notice("interrupted before the service had finished; the last turns may be missing", false)
 	}
 
+	l.mu.Lock()
+	l.unfinished = closed.Reason != client.Completed
+	l.mu.Unlock()
 	cause := cmp.Or(l.sourceErr(), closed.Err)
 	l.setOver(cause)
 	if recovered.Caught(sendErr) { // which closed the stream
