@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,5 +41,30 @@ func TestLateBodyGetsAResponse(t *testing.T) {
 				t.Errorf("%s: status %d, want 408", res.Proto, res.StatusCode)
 			}
 		})
+	}
+}
+
+// deadlines is the response to an upload, which has no other time than that of its deadlines.
+type deadlines struct {
+	http.ResponseWriter
+	read, write time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error  { d.read = t; return nil }
+func (d *deadlines) SetWriteDeadline(t time.Time) error { d.write = t; return nil }
+
+// TestUploadPostponesDeadlines: an upload may take long, as long as data arrives. Over HTTP/2 the deadline of
+// the response would end it.
+func TestUploadPostponesDeadlines(t *testing.T) {
+	t.Parallel()
+	d := &deadlines{}
+	body := &uploadReader{body: strings.NewReader("some bytes"), control: http.NewResponseController(d), left: 100}
+	for range 2 {
+		d.read, d.write = time.Time{}, time.Time{}
+		_, err := body.Read(make([]byte, 5))
+		testkit.NoError(t, err)
+		if time.Until(d.read) <= 0 || d.write.Sub(d.read) < responseTimeout {
+			t.Errorf("read until %v, respond until %v", d.read, d.write)
+		}
 	}
 }
