@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -204,7 +203,7 @@ func (d *diarizer) slow() {
 // fail reports the failure of one file of several. The others go on, unless the
 // output is closed or the program is interrupted.
 func (d *diarizer) fail(ctx context.Context, i int, err error) error {
-	if len(d.results) == 1 || ctx.Err() != nil || errors.Is(err, plain.ErrOutputClosed) {
+	if len(d.results) == 1 || ctx.Err() != nil || d.stdoutClosed(err) {
 		return err
 	}
 	d.mu.Lock()

@@ -40,6 +40,24 @@ func TestDiarizeInterrupted(t *testing.T) {
 	x.Shows("SPEAKER talk 1 ")
 }
 
+// TestDiarizeIntoAClosedPipe: when nobody reads the results, the files that are left are not processed.
+func TestDiarizeIntoAClosedPipe(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	testkit.NoError(t, err)
+	testkit.NoError(t, r.Close())
+	defer w.Close()
+	second := filepath.Join(t.TempDir(), "second.wav")
+	raw, err := os.ReadFile(talkFile(t, 4))
+	testkit.NoError(t, err)
+	testkit.NoError(t, os.WriteFile(second, raw, 0o600))
+	var stderr bytes.Buffer
+	a := &App{Args: []string{"diarize", talkFile(t, 4), second, "--output", "rttm"}, Stdout: w, Stderr: &stderr}
+	if code := a.Main(); code != exitInterrupted || stderr.Len() > 0 {
+		t.Errorf("code %d, %s", code, stderr.String())
+	}
+}
+
 // TestDiarizeInNarrowTerminal: the progress stays in one line.
 func TestDiarizeInNarrowTerminal(t *testing.T) {
 	t.Parallel()
