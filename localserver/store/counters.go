@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	random "math/rand/v2"
 	"slices"
 	"time"
 )
@@ -28,8 +29,8 @@ type Count struct {
 
 // use is one use: its time in milliseconds, and the call that counted it.
 type use struct {
-	ms   int64
-	call uint64
+	Millis int64
+	Call   uint64
 }
 
 // Take counts a use of a key over all nodes, if there are fewer than limit in the window
@@ -43,48 +44,29 @@ type use struct {
 func (s *Store) Take(ctx context.Context, key string, now time.Time, limit int, window time.Duration) (count Count, err error) {
 	key = hashOf(key)
 	limit = min(limit, MaxCounted)
-	var random [8]byte
-	_, _ = rand.Read(random[:]) // never returns an error
-	call := binary.BigEndian.Uint64(random[:])
+	call := random.Uint64()
 	err = s.counters.change(ctx, key, func(_ context.Context, value []byte) (next []byte, err error) {
-		uses := unpackUses(value, now.Add(-window), now.Add(window))
+		uses := make([]use, len(value)/useBytes)
+		_, _ = binary.Decode(value, binary.BigEndian, uses) // the sizes are equal
+		uses = slices.DeleteFunc(uses, func(u use) bool {
+			age := now.UnixMilli() - u.Millis
+			return age >= window.Milliseconds() || age < -window.Milliseconds() // before the clock was set back
+		})
 		count = Count{Used: len(uses)}
 		// Otherwise an earlier attempt of this call was carried out.
-		if count.Taken = slices.ContainsFunc(uses, func(u use) bool { return u.call == call }); !count.Taken && len(uses) < limit {
+		if count.Taken = slices.ContainsFunc(uses, func(u use) bool { return u.Call == call }); !count.Taken && len(uses) < limit {
 			count.Taken = true
 			count.Used++
 			uses = append(uses, use{now.UnixMilli(), call})
-			next = packUses(uses)
+			next, err = binary.Append(nil, binary.BigEndian, uses)
 		}
-		count.Reset = time.UnixMilli(uses[0].ms).Add(window)
-		return next, nil
+		count.Reset = time.UnixMilli(uses[0].Millis).Add(window)
+		return next, err
 	})
 	if err != nil {
 		return Count{}, s.report("count", err)
 	}
 	return count, nil
-}
-
-func packUses(uses []use) []byte {
-	raw := make([]byte, 0, useBytes*len(uses))
-	for _, u := range uses {
-		raw = binary.BigEndian.AppendUint64(raw, uint64(u.ms))
-		raw = binary.BigEndian.AppendUint64(raw, u.call)
-	}
-	return raw
-}
-
-// unpackUses returns the uses after a time. Those beyond until were counted before
-// the clock was set back.
-func unpackUses(raw []byte, after, until time.Time) []use {
-	var uses []use
-	for ; len(raw) >= useBytes; raw = raw[useBytes:] {
-		u := use{int64(binary.BigEndian.Uint64(raw)), binary.BigEndian.Uint64(raw[8:])}
-		if u.ms > after.UnixMilli() && u.ms <= until.UnixMilli() {
-			uses = append(uses, u)
-		}
-	}
-	return uses
 }
 
 // Secret returns the secret of a name: 32 random bytes that are the same on
