@@ -85,12 +85,13 @@ func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
 			}
 		}
 	}
+	_, runs := r.active.Load(a.job.ID)
 	switch {
 	case err != nil:
 		return a, err
 	case a.job.Status.Over():
 		return a, errOver
-	case r.runs(a.job.ID): // after the machine was suspended
+	case runs: // after the machine was suspended
 		return a, errTaken
 	}
 	if a.job.Attempts >= maxAttempts {
@@ -104,13 +105,6 @@ func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
 		err = errTaken
 	}
 	return a, err
-}
-
-// runs reports whether a worker of this process runs a job.
-func (r *Runner) runs(id string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.active[id] != nil
 }
 
 // write replaces the record. An earlier write of this attempt whose response was lost is
@@ -139,10 +133,10 @@ func (a *attempt) run() {
 	defer cancel()
 	a.ctx, a.end = context.WithCancelCause(ctx)
 	defer a.end(nil)
-	a.register(true)
+	a.active.Store(a.job.ID, a)
+	defer a.active.Delete(a.job.ID)
 	a.Counters.Running.Add(1)
 	defer a.Counters.Running.Add(-1)
-	defer a.register(false)
 
 	var renewal sync.WaitGroup
 	// The claim lasts until the computation has returned, also when the Runner ends.
@@ -187,16 +181,6 @@ func (a *attempt) run() {
 		ended = "attempt of a job ended"
 	}
 	log.Info(ended, "status", string(a.job.Status), "cause", a.job.Error, "duration", time.Since(began))
-}
-
-func (a *attempt) register(active bool) {
-	a.Runner.mu.Lock()
-	defer a.Runner.mu.Unlock()
-	if active {
-		a.active[a.job.ID] = a.end
-	} else {
-		delete(a.active, a.job.ID)
-	}
 }
 
 // renew renews the claim, and reports whether it lasts.

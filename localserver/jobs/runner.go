@@ -92,9 +92,7 @@ type Runner struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	workers sync.WaitGroup
-
-	mu     sync.Mutex
-	active map[string]context.CancelCauseFunc // the running jobs, by id
+	active  sync.Map // the running jobs, *attempt by id
 }
 
 // work is a queue from which workers take deliveries.
@@ -114,7 +112,7 @@ func Start(o Options) *Runner {
 	}
 	o.decoderStall = cmp.Or(o.decoderStall, capture.DecoderStall)
 	o.Counters = cmp.Or(o.Counters, &Counters{})
-	r := &Runner{Options: o, active: map[string]context.CancelCauseFunc{}}
+	r := &Runner{Options: o}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	jobs := &work{queue: store.RunQueue, handle: r.take, none: "no jobs can be taken; it is retried", panicked: "a job could not be run"}
 	hooks := &work{queue: store.HookQueue, handle: r.deliver, none: "no webhooks can be called; it is retried", panicked: "a webhook could not be called"}
@@ -214,13 +212,9 @@ func (r *Runner) call() (context.Context, context.CancelFunc) {
 // Cancel ends a job that was canceled. A worker of this node stops at once, one of
 // another node notices it, and a job that waited for one leaves the queue.
 func (r *Runner) Cancel(j store.Job, waited bool) {
-	r.mu.Lock()
-	end := r.active[j.ID]
-	r.mu.Unlock()
-	switch {
-	case end != nil:
-		end(errLost)
-	case waited:
+	if a, runs := r.active.Load(j.ID); runs {
+		a.(*attempt).end(errLost)
+	} else if waited {
 		r.Counters.Canceled.Add(1)
 		r.leaveQueue(j, j.Entry)
 	}

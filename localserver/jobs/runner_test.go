@@ -271,11 +271,11 @@ func TestClaims(t *testing.T) {
 		}
 		if c.want == nil {
 			a.ctx, a.end = context.WithCancelCause(t.Context())
-			a.register(true)
+			a.active.Store(a.job.ID, a)
 			if _, err := r.claim(d); !errors.Is(err, errTaken) {
 				t.Errorf("%s: claimed twice: %v", name, err)
 			}
-			a.register(false)
+			a.active.Delete(a.job.ID)
 			// The claim of the first is lost when another node has taken the job over.
 			other, err := r2(r).claim(d)
 			if err != nil {
@@ -292,7 +292,7 @@ func TestClaims(t *testing.T) {
 
 // r2 is another node on the same store.
 func r2(r *Runner) *Runner {
-	return &Runner{Options: r.Options, ctx: r.ctx, active: map[string]context.CancelCauseFunc{}}
+	return &Runner{Options: r.Options, ctx: r.ctx}
 }
 
 // cancelRecord writes what a request to cancel writes, and returns it.
