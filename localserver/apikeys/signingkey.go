@@ -185,6 +185,14 @@ type Spec struct {
 
 var accountName = regexp.MustCompile(`\A[A-Za-z0-9._@-]{1,128}\z`)
 
+// CheckAccount returns an error with a hint for what is no name of an account.
+func CheckAccount(account string) error {
+	if accountName.MatchString(account) {
+		return nil
+	}
+	return hint.Add(fmt.Errorf("account %q is not a name", account), "Use up to 128 letters, digits, '.', '_', '@' and '-'.")
+}
+
 // Create returns an API key, a JWT, that every server on the same data folder
 // accepts, also one that is running, and saves its record for List. It creates
 // the first signing key if there is none. Its errors carry a hint.

@@ -55,11 +55,3 @@ func WebhookSecret(root []byte, account string) string {
 	mac.Write([]byte("hubbub webhook\x00" + account))
 	return hex.EncodeToString(mac.Sum(nil))
 }
-
-// CheckAccount returns an error with a hint for what is no name of an account.
-func CheckAccount(account string) error {
-	if accountName.MatchString(account) {
-		return nil
-	}
-	return hint.Add(fmt.Errorf("account %q is not a name", account), "Use up to 128 letters, digits, '.', '_', '@' and '-'.")
-}

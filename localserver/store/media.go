@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -153,13 +152,4 @@ func (s *Store) readable(ctx context.Context, account, name string, now time.Tim
 		return mediaRecord{}, ErrNotFound
 	}
 	return rec, err
-}
-
-// MediaUsed reports whether a write that was bound to a permit is committed.
-func (s *Store) MediaUsed(ctx context.Context, id string) (bool, error) {
-	p, _, err := load[permit](ctx, s.media.names, permitPrefix+id)
-	if errors.Is(err, ErrNotFound) {
-		err = nil
-	}
-	return p.Used, s.report("look up permit", err)
 }

@@ -210,6 +210,15 @@ func (w *MediaWriter) finishPermit(ctx context.Context, committed bool) {
 	_ = w.store.report("finish permit", err)
 }
 
+// MediaUsed reports whether a write that was bound to a permit is committed.
+func (s *Store) MediaUsed(ctx context.Context, id string) (bool, error) {
+	p, _, err := load[permit](ctx, s.media.names, permitPrefix+id)
+	if errors.Is(err, ErrNotFound) {
+		err = nil
+	}
+	return p.Used, s.report("look up permit", err)
+}
+
 // replaceRecord makes rec the record of the name. Of concurrent writers the
 // last one wins.
 func (w *MediaWriter) replaceRecord(ctx context.Context, rec mediaRecord) error {

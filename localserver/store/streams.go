@@ -111,8 +111,9 @@ func (s *Store) Get(ctx context.Context, id string) (Stream, error) {
 	return rec, s.report("get stream", err)
 }
 
-// change applies step to the newest record, and writes it back if the step has changed it.
-func (s *Store) change(ctx context.Context, id string, step func(*Stream) (changed bool, err error)) error {
+// changeStream applies step to the newest record, and writes it back if the step has
+// changed it.
+func (s *Store) changeStream(ctx context.Context, id string, step func(*Stream) (changed bool, err error)) error {
 	return change(ctx, s.streams, id, func(_ context.Context, rec *Stream, exists bool) (bool, error) {
 		if !exists {
 			return false, ErrNotFound
@@ -125,7 +126,7 @@ func (s *Store) change(ctx context.Context, id string, step func(*Stream) (chang
 // all concurrent callers, one succeeds. A token that is wrong, used or expired is
 // ErrToken. An attempt whose outcome is unknown may be made again.
 func (s *Store) Begin(ctx context.Context, id, token string, by Claim, at time.Time) error {
-	return s.report("begin stream", s.change(ctx, id, func(rec *Stream) (bool, error) {
+	return s.report("begin stream", s.changeStream(ctx, id, func(rec *Stream) (bool, error) {
 		switch {
 		case !rec.OpenedBy(token):
 			return false, ErrToken
@@ -146,7 +147,7 @@ func (s *Store) Begin(ctx context.Context, id, token string, by Claim, at time.T
 // it if it is still in flight: the token is valid again. Only the node that made the
 // attempt may call it, and only if it runs no stream for it.
 func (s *Store) Withdraw(ctx context.Context, id, attempt string) error {
-	return s.report("withdraw stream", s.change(ctx, id, func(rec *Stream) (bool, error) {
+	return s.report("withdraw stream", s.changeStream(ctx, id, func(rec *Stream) (bool, error) {
 		switch {
 		case rec.Status == Running && rec.Attempt == attempt:
 			rec.Status, rec.Attempt, rec.Started = Created, "", nil
@@ -162,7 +163,7 @@ func (s *Store) Withdraw(ctx context.Context, id, attempt string) error {
 // also be the late response to an earlier try of the same call.
 func (s *Store) Finish(ctx context.Context, id string, outcome Status, at time.Time, cause string) error {
 	s.tails.Delete(id)
-	return s.report("finish stream", s.change(ctx, id, func(rec *Stream) (bool, error) {
+	return s.report("finish stream", s.changeStream(ctx, id, func(rec *Stream) (bool, error) {
 		if rec.Status.Over() || !outcome.Over() {
 			return false, ErrConflict
 		}
@@ -176,7 +177,7 @@ func (s *Store) Finish(ctx context.Context, id string, outcome Status, at time.T
 
 // Resumed notes that another stream continues with the speakers of this one.
 func (s *Store) Resumed(ctx context.Context, id, by string) error {
-	return s.report("resume stream", s.change(ctx, id, func(rec *Stream) (bool, error) {
+	return s.report("resume stream", s.changeStream(ctx, id, func(rec *Stream) (bool, error) {
 		if rec.ResumedBy == by {
 			return false, nil
 		}
@@ -188,7 +189,7 @@ func (s *Store) Resumed(ctx context.Context, id, by string) error {
 // Renew restarts the time to live of a running stream: a bucket counts the
 // age of a value from its last write.
 func (s *Store) Renew(ctx context.Context, id string) error {
-	return s.report("renew stream", s.change(ctx, id, func(rec *Stream) (bool, error) {
+	return s.report("renew stream", s.changeStream(ctx, id, func(rec *Stream) (bool, error) {
 		if rec.Status != Running {
 			return false, ErrConflict
 		}
