@@ -164,15 +164,18 @@ func (s *Server) openable(ctx context.Context, id, token string) (store.Stream, 
 // runStream runs a stream from its handshake to its end. labels are those of the
 // stream that it resumes, nil for none.
 func (s *Server) runStream(rec store.Stream, request string, conn *websocket.Conn, diarizer stream.Diarizer, labels *stream.Labels) {
-	socket, delay := s.withFaults(conn)
 	config := stream.Config{
-		ID: rec.ID, Log: s.log.With("stream", rec.ID, "request", request), Now: s.now, Unpaced: s.options.Unpaced, CloseDelay: delay,
+		ID: rec.ID, Log: s.log.With("stream", rec.ID, "request", request), Now: s.now, Unpaced: s.options.Unpaced,
 		Store: s.store, Outbox: s.outbox, Counters: &s.counters,
 		Recogniser: s.recogniser(rec), Labels: labels, Revoked: func() bool { return s.keys.Revoked(rec.Key) },
 	}
 	if s.options.KeepAudio {
 		config.Recording = &stream.AudioTarget{Media: s.store, Account: rec.Account,
 			Name: resultPrefix + rec.ID + "/" + audioFile, MaxBytes: s.options.MaxMedia}
+	}
+	socket := stream.Socket(conn)
+	if faulty := s.faults.Stream(conn); faulty != nil {
+		socket, config.CloseDelay = faulty, faulty.Linger()
 	}
 	open := stream.New(config, socket, diarizer)
 	s.running.Store(rec.ID, open)
@@ -186,15 +189,6 @@ func (s *Server) recogniser(rec store.Stream) words.Recogniser {
 		return nil
 	}
 	return s.options.Words
-}
-
-// withFaults inserts the configured faults between a stream and its socket, and
-// returns how much longer the client has to acknowledge a close frame.
-func (s *Server) withFaults(conn *websocket.Conn) (stream.Socket, time.Duration) {
-	if faulty := s.faults.Stream(conn); faulty != nil {
-		return faulty, faulty.Linger()
-	}
-	return conn, 0
 }
 
 // newDiarizer returns the diarizer of one stream that recognises some people. A panic is

@@ -135,11 +135,7 @@ func (o Options) Validate() error {
 	if _, err := certificate.Parse(o.TLS.String()); err != nil {
 		return err
 	}
-	addrs := []string{o.Addr}
-	if o.MetricsAddr != "" {
-		addrs = append(addrs, o.MetricsAddr)
-	}
-	for _, addr := range addrs {
+	for _, addr := range []string{o.Addr, cmp.Or(o.MetricsAddr, o.Addr)} {
 		_, port, err := net.SplitHostPort(addr)
 		if err == nil {
 			_, err = net.LookupPort("tcp", port)

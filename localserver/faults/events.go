@@ -2,7 +2,6 @@ package faults
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/gorilla/websocket"
@@ -83,9 +82,9 @@ func (f *streamFault) apply(m message) []message {
 	case "unknown-type":
 		return []message{{websocket.TextMessage, []byte(`{"type":"diarization_fault","data":{"note":"on purpose"}}`)}, m}
 	case "extra-fields":
-		return []message{{websocket.TextMessage, fmt.Appendf(nil,
-			`{"type":%q,"data":{"timestamp":%v,"speaker":%s,"confidence":0.5,"words":["on","purpose"]},"sequence":%d,"fault":{"on":"purpose"}}`,
-			e.Type, e.Timestamp, quoted(e.Speaker), f.n)}}
+		raw, _ := json.Marshal(map[string]any{"type": e.Type, "sequence": f.n, "fault": map[string]string{"on": "purpose"}, // always marshals
+			"data": map[string]any{"timestamp": e.Timestamp, "speaker": e.Speaker, "confidence": 0.5, "words": []string{"on", "purpose"}}})
+		return []message{{websocket.TextMessage, raw}}
 	case "broken-json":
 		return []message{m, {websocket.TextMessage, m.raw[:len(m.raw)/2]}}
 	case "binary-events":
@@ -102,12 +101,4 @@ func (f *streamFault) flush() []message {
 	held := f.held
 	f.held = nil
 	return held
-}
-
-func quoted(s string) []byte {
-	raw, err := json.Marshal(s)
-	if err != nil { // strings always marshal
-		panic(err)
-	}
-	return raw
 }

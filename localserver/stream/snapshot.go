@@ -103,7 +103,7 @@ func (s *Stream) takeSnapshot() {
 // so that the stream does not wait for it.
 func (s *Stream) Supersede(ctx context.Context) {
 	s.log.Info("stream is resumed by another one")
-	s.supersede.Do(func() { close(s.superseded) })
+	s.supersede()
 	ctx, cancel := context.WithTimeout(ctx, supersedeTimeout)
 	defer cancel()
 	defer time.AfterFunc(supersedeTimeout/2, func() { abort(s.conn) }).Stop()

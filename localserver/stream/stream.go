@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -100,8 +99,8 @@ type Stream struct {
 	input  ending        // why chunks was closed
 	stop   chan struct{} // closed when the worker takes no more chunks
 
-	supersede  sync.Once
-	superseded chan struct{} // closed when another stream resumes this one
+	superseded context.Context // canceled when another stream resumes this one
+	supersede  context.CancelFunc
 
 	received time.Duration  // audio that was given to the diarizer
 	raw      []engine.Event // scratch of the worker
@@ -119,9 +118,9 @@ func New(c Config, conn Socket, d Diarizer) *Stream {
 		chunks:   make(chan chunk, queuedChunks),
 		stop:     make(chan struct{}),
 
-		superseded: make(chan struct{}),
-		snapshots:  startSnapshotWriter(c.Store, c.ID, c.Log),
+		snapshots: startSnapshotWriter(c.Store, c.ID, c.Log),
 	}
+	s.superseded, s.supersede = context.WithCancel(context.Background())
 	s.writer.closeTimeout += c.CloseDelay
 	if c.Recogniser != nil {
 		s.words = startTranscript(c.Recogniser, s)

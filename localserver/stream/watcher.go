@@ -256,16 +256,10 @@ func (w *Watcher) retried(what string, err error) {
 // send queues a message and waits for room as long as the client reads. An end that
 // is not nil says how to disconnect it.
 func (w *Watcher) send(ctx context.Context, raw []byte) *ending {
-	m := message{raw: raw}
-	select {
-	case w.writer.queue <- m:
-		return nil
-	default:
-	}
 	timeout := time.NewTimer(slowTimeout)
 	defer timeout.Stop()
 	select {
-	case w.writer.queue <- m:
+	case w.writer.queue <- message{raw: raw}:
 		return nil
 	case <-timeout.C:
 		w.config.Counters.SlowWatchers.Add(1)

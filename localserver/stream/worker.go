@@ -41,7 +41,7 @@ func (s *Stream) work(drain <-chan struct{}) ending {
 			case s.config.Now().Sub(idle) >= maxSilence && len(s.chunks) == 0:
 				return noAudio
 			}
-		case <-s.superseded:
+		case <-s.superseded.Done():
 			return s.finishQueued(resumed)
 		case <-drain:
 			return s.finishQueued(shutdown)
