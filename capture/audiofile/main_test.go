@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"testing"
 
@@ -15,17 +14,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// asChild is the environment variable that makes the test binary record until it
-// is killed, in place of the tests.
-const asChild = "HUBBUB_AUDIOFILE_CHILD"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asChild) != "" {
-		recorderChild()
-		os.Exit(0)
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // decoded is an input that was read to its end.
 type decoded struct {

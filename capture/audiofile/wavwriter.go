@@ -5,25 +5,16 @@ import (
 	"encoding/binary"
 	"io"
 	"os"
-	"sync"
-	"time"
 )
 
-// syncEvery is the maximum age of audio that is not yet synced to the disk.
-const syncEvery = 900 * time.Millisecond
-
-// WAVWriter writes 16 kHz mono as 16-bit PCM. At most a second after each Write
-// the audio is on the disk and the sizes in the header are correct, so that a
-// killed program leaves a readable recording. It may be used by several
-// goroutines.
+// WAVWriter writes 16 kHz mono as 16-bit PCM. After each Save the audio is on the disk
+// and the sizes in the header are correct.
 type WAVWriter struct {
-	mu     sync.Mutex
 	f      *os.File
-	buf    []byte      // audio not yet in the file
-	length int64       // bytes of audio in the file
-	timer  *time.Timer // of the next tick; nil = none is due
-	closed bool
-	err    error // the first one
+	buf    []byte // audio not yet in the file
+	length int64  // bytes of audio in the file
+	saved  int64  // of them in the header
+	err    error  // the first one
 }
 
 // CreateWAV creates or truncates the file and writes a header.
@@ -41,32 +32,19 @@ func CreateWAV(path string) (*WAVWriter, error) {
 }
 
 // Write appends samples. Values outside -1..1 are clipped, and NaN becomes 0. An
-// error of an earlier, delayed write is returned here or by Close.
+// error of an earlier, delayed write is returned by each method.
 func (w *WAVWriter) Write(samples []float32) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return os.ErrClosed
-	}
 	for _, x := range samples {
 		if len(w.buf)+2 > cap(w.buf) {
 			w.flush()
 		}
 		w.buf = binary.LittleEndian.AppendUint16(w.buf, uint16(PCM16(x)))
 	}
-	if w.timer == nil && w.err == nil && len(samples) > 0 {
-		w.timer = time.AfterFunc(syncEvery, w.tick)
-	}
 	return w.err
 }
 
 // Silence appends samples of silence. Most file systems store it in no space.
 func (w *WAVWriter) Silence(samples int64) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return os.ErrClosed
-	}
 	w.flush()
 	if w.err == nil {
 		w.length += 2 * samples
@@ -75,17 +53,7 @@ func (w *WAVWriter) Silence(samples int64) error {
 	if w.err == nil {
 		_, w.err = w.f.Seek(0, io.SeekEnd)
 	}
-	return w.err // the header follows with the next Write
-}
-
-// tick runs after the first Write since the last one.
-func (w *WAVWriter) tick() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.timer = nil
-	if !w.closed {
-		w.save()
-	}
+	return w.err
 }
 
 // flush writes the buffer to the file.
@@ -98,28 +66,22 @@ func (w *WAVWriter) flush() {
 	w.buf = w.buf[:0]
 }
 
-// save writes the audio, then the header with its size, and syncs the file.
-func (w *WAVWriter) save() {
+// Save writes the audio, then the header with its size, and syncs the file.
+func (w *WAVWriter) Save() error {
 	w.flush()
+	if w.length == w.saved {
+		return w.err
+	}
 	// Also after an error: what was written before it is readable then.
 	_, err := w.f.WriteAt(WAVHeader(w.length), 0)
+	w.saved = w.length
 	if w.err = cmp.Or(w.err, err); w.err == nil {
 		w.err = w.f.Sync()
 	}
+	return w.err
 }
 
-// Close saves and closes the file. Further calls do nothing.
+// Close saves and closes the file.
 func (w *WAVWriter) Close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return nil
-	}
-	w.closed = true
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-	w.save()
-	w.err = cmp.Or(w.err, w.f.Close())
-	return w.err
+	return cmp.Or(w.Save(), w.f.Close())
 }

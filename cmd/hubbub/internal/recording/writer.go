@@ -208,16 +208,19 @@ func (w *Writer) Audio(c capture.Chunk) {
 	}
 }
 
-// writeAudio writes the queued chunks. Silence takes the place of those that are
-// missing: dropped here, or not captured.
+// writeAudio writes the queued chunks and saves them regularly. Silence takes the place
+// of those that are missing: dropped here, or not captured.
 func (w *Writer) writeAudio() {
-	tick := time.NewTicker(spaceInterval)
+	tick := time.NewTicker(saveInterval)
 	defer tick.Stop()
 	next := int64(0)
 	for {
 		select {
 		case <-tick.C:
 			w.free.Store(freeSpace(w.dir))
+			if w.wav != nil { // also after a failure: what was written before it is readable then
+				w.fail(recovered.Guard(w.wav.Save))
+			}
 		case c, more := <-w.queue:
 			if !more {
 				return
@@ -332,5 +335,5 @@ func (e existsError) Is(target error) bool { return target == fs.ErrExist }
 
 const failureHint = "Free disk space, or record into another folder; what was written before is readable."
 
-// spaceInterval is how often the free space is measured.
-const spaceInterval = 2 * time.Second
+// saveInterval is how often the audio is saved and the free space is measured.
+const saveInterval = 900 * time.Millisecond

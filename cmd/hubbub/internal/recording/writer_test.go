@@ -1,10 +1,14 @@
 package recording
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +17,7 @@ import (
 	"time"
 
 	"hubbub/capture"
+	"hubbub/capture/audiofile"
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/protocol"
 	"hubbub/protocol/export"
@@ -23,11 +28,18 @@ import (
 // create records a microphone into a new folder.
 func create(t *testing.T) *Writer {
 	t.Helper()
-	source := capture.Info{Kind: capture.Mic, Name: "a microphone", Base: "live"}
-	w, err := newWriter(filepath.Join(t.TempDir(), "rec"), source, NewInfo("test", source, "server", 2*time.Second, capture.Realtime), make(chan struct{}, 1))
+	w, err := createIn(filepath.Join(t.TempDir(), "rec"))
 	testkit.NoError(t, err)
-	w.begin(protocol.NewAnnotationsStore(protocol.Annotations{}), 0)
 	return w
+}
+
+func createIn(dir string) (*Writer, error) {
+	source := capture.Info{Kind: capture.Mic, Name: "a microphone", Base: "live"}
+	w, err := newWriter(dir, source, NewInfo("test", source, "server", 2*time.Second, capture.Realtime), make(chan struct{}, 1))
+	if err == nil {
+		w.begin(protocol.NewAnnotationsStore(protocol.Annotations{}), 0)
+	}
+	return w, err
 }
 
 func chunk(seq int64) capture.Chunk {
@@ -126,9 +138,10 @@ func TestSlowDisk(t *testing.T) {
 // TestBrokenDisk: the first thing that cannot be written stops the recording, is
 // reported at once and only once, and is the one reason at the end.
 func TestBrokenDisk(t *testing.T) {
+	defer func() { crash.TestHook = func(string) {} }()
 	e := protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.5, "A")
 	for what, fail := range map[string]func(*Writer){
-		"audio": func(w *Writer) { _ = w.wav.Close(); w.Audio(chunk(0)) },
+		"audio": func(w *Writer) { crash.TestHook = func(string) { _ = w.wav.Close() }; w.Audio(chunk(0)) },
 		"event": func(w *Writer) { _ = w.events.Close(); w.Event(0, e) },
 		"turn":  func(w *Writer) { _ = w.turns.Close(); w.Turn(protocol.Turn{Speaker: "A", End: 1}) },
 	} {
@@ -239,4 +252,101 @@ func TestMissingChunks(t *testing.T) {
 	if !slices.Equal(seen, []int64{0, 50}) {
 		t.Errorf("sound in the chunks %v, want 0 and 50", seen)
 	}
+}
+
+// recorded are the samples of a file that may still be written.
+func recorded(t *testing.T, path string) []float32 {
+	t.Helper()
+	source, err := capture.Open(t.Context(), capture.Spec{Input: path})
+	testkit.NoError(t, err)
+	defer source.Close()
+	var all []float32
+	for c := range capture.NewChunkReader(t.Context(), source, capture.Fast).Chunks() {
+		all = append(all, c.Samples[:c.Valid]...)
+	}
+	return all
+}
+
+// TestRecordingInProgress: a second after a chunk, the audio is complete although the
+// writer gets no other one and is not closed.
+func TestRecordingInProgress(t *testing.T) {
+	w := create(t)
+	defer func() { testkit.NoError(t, w.Close(nil)) }()
+	for seq := range int64(3) {
+		c := chunk(seq)
+		copy(c.Samples, ramp(seq))
+		w.Audio(c)
+		size := audiofile.WAVHeaderBytes + 2*capture.ChunkSamples*(seq+1)
+		testkit.Eventually(t, "a complete file", func() bool {
+			b, err := os.ReadFile(w.Path(AudioFile))
+			testkit.NoError(t, err)
+			return int64(len(b)) == size && bytes.Equal(b[:audiofile.WAVHeaderBytes], audiofile.WAVHeader(size-audiofile.WAVHeaderBytes))
+		})
+	}
+	if want := slices.Concat(ramp(0), ramp(1), ramp(2)); !slices.Equal(recorded(t, w.Path(AudioFile)), want) {
+		t.Error("another recording")
+	}
+}
+
+// ramp is a chunk that differs from those around it.
+func ramp(seq int64) []float32 {
+	x := make([]float32, capture.ChunkSamples)
+	for i := range x {
+		x[i] = float32((seq*capture.ChunkSamples+int64(i))%20000-10000) / (1 << 15)
+	}
+	return x
+}
+
+// recorderChild records a ramp in real time and prints the number of each chunk,
+// until it is killed.
+func recorderChild() {
+	w, err := createIn(os.Getenv(asChild))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for seq := int64(0); w.Status().Failure == nil; seq++ {
+		w.Audio(capture.Chunk{Seq: seq, Samples: ramp(seq), Valid: capture.ChunkSamples})
+		fmt.Println(seq)
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// TestKilledRecorder: a program that is killed with SIGKILL leaves a recording
+// that is readable up to the last second.
+func TestKilledRecorder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a process")
+	}
+	dir := filepath.Join(t.TempDir(), "rec")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asChild+"="+dir)
+	out, err := cmd.StdoutPipe()
+	testkit.NoError(t, err)
+	testkit.NoError(t, cmd.Start())
+	var times []time.Time
+	for lines := bufio.NewScanner(out); len(times) < 25 && lines.Scan(); {
+		times = append(times, time.Now())
+	}
+	testkit.NoError(t, cmd.Process.Kill())
+	killed := time.Now()
+	_ = cmd.Wait()
+	got := recorded(t, filepath.Join(dir, AudioFile))
+	for seq, c := range slices.Collect(slices.Chunk(got, capture.ChunkSamples)) {
+		if !slices.Equal(c, ramp(int64(seq))[:len(c)]) {
+			t.Errorf("chunk %d is another one", seq)
+		}
+	}
+	// Everything older than a second must be there, and a second more for a busy
+	// machine.
+	old := 0
+	for _, at := range times {
+		if killed.Sub(at) > 2*time.Second {
+			old++
+		}
+	}
+	if len(got) < old*capture.ChunkSamples || old == 0 {
+		t.Errorf("%d samples of %d chunks, %d of them old", len(got), len(times), old)
+	}
+	t.Logf("%.1f s of %.1f s are in the file", float64(len(got))/capture.SampleRate, float64(len(times))/10)
 }
