@@ -42,7 +42,7 @@ const (
 
 // layout is the position of each region of the timeline screen.
 type layout struct {
-	w, h     int
+	w        int
 	side     int  // columns of the list beside the timeline; 0 = not there
 	small    bool // one line of status only
 	gutter   int  // columns of names and talk times; the timeline is right of it
@@ -73,7 +73,7 @@ func (l layout) right() int { return l.w - l.side }
 
 // newLayout places the regions on a screen of w by h.
 func newLayout(w, h int, s *display.Session) layout {
-	l := layout{w: w, h: h}
+	l := layout{w: w}
 	if w < minWidth || h < minHeight {
 		l.small = true
 		return l

@@ -34,7 +34,7 @@ type stream struct {
 	event  string    // the first event
 	events int
 	lags   []float32 // milliseconds
-	faults []string  // error messages, the first few
+	fault  string    // the first error message
 	unread string    // why the first message that cannot be read cannot
 	turns  *protocol.Timeline
 	early  float64 // how far the latest event is beyond the audio, in seconds
@@ -63,9 +63,7 @@ func (st *stream) add(e protocol.Event) {
 	case e.Err != "":
 		st.unread = cmp.Or(st.unread, protocol.Clean(e.Err, 200))
 	case e.Type == protocol.TypeError:
-		if len(st.faults) < 3 {
-			st.faults = append(st.faults, protocol.Clean(e.Message, 200))
-		}
+		st.fault = cmp.Or(st.fault, protocol.Clean(e.Message, 200), "(no text)")
 	case e.IsTurn():
 		st.turns.Apply(e)
 		if st.events++; st.events == 1 {
@@ -84,15 +82,14 @@ func (st *stream) faultError() error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	switch {
-	case len(st.faults) > 0:
+	case st.fault != "":
+		return hint.Errorf("The stream is as specified (6400 bytes per frame, pcm_f32le, 16 kHz, mono, 10 frames per second): the service expects another size or format, or something in between changes frames. Show this to its operator.",
+			"the service rejects the audio: %q", st.fault)
 	case st.unread != "":
 		return hint.Errorf("The service, or something in between, does not send events as specified: run `hubbub conform`, and show this to its operator.",
 			"a message of the service cannot be read: %s", st.unread)
-	default:
-		return nil
 	}
-	return hint.Errorf("The stream is as specified (6400 bytes per frame, pcm_f32le, 16 kHz, mono, 10 frames per second): the service expects another size or format, or something in between changes frames. Show this to its operator.",
-		"the service rejects the audio: %q", st.faults[0])
+	return nil
 }
 
 // sendError is why the stream ended, for a failed send.
@@ -106,8 +103,8 @@ func (st *stream) sendError(err error) error {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if len(st.faults) > 0 {
-		err = hint.Errorf(hint.Of(err), "%w; before that it sent the error %q", err, st.faults[0])
+	if st.fault != "" {
+		err = hint.Errorf(hint.Of(err), "%w; before that it sent the error %q", err, st.fault)
 	}
 	return err
 }
