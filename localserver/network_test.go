@@ -98,13 +98,13 @@ func (b baseline) restored(h *host) {
 	deadline := time.Now().Add(testkit.Timeout)
 	for ; time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		now = measure(h)
-		if now.goroutines <= b.goroutines && now.heap <= b.heap+slack && h.streams.Count() == 0 {
+		if now.goroutines <= b.goroutines && now.heap <= b.heap+slack && h.streams.Count()+h.transfers.Count() == 0 {
 			return
 		}
 	}
 	stacks := make([]byte, 1<<20)
-	h.t.Errorf("%d goroutines and %d KiB were used before, %d and %d KiB are now; %d streams\n%s", b.goroutines, b.heap>>10,
-		now.goroutines, now.heap>>10, h.streams.Count(), stacks[:runtime.Stack(stacks, true)])
+	h.t.Errorf("%d goroutines and %d KiB were used before, %d and %d KiB are now; %d streams and transfers\n%s", b.goroutines, b.heap>>10,
+		now.goroutines, now.heap>>10, h.streams.Count()+h.transfers.Count(), stacks[:runtime.Stack(stacks, true)])
 }
 
 // complete sends chunks over a stream and ends it, and checks that it ends normally.
@@ -238,11 +238,12 @@ func isTimeoutError(err error) bool {
 	return ok && n.Timeout()
 }
 
-// Thousands of invalid requests get an error of the contract or
-// not at all, and leave nothing.
+// Thousands of invalid requests, and of connections that are closed without reading, get an
+// error of the contract or nothing, and leave nothing.
 func TestGarbageRequests(t *testing.T) {
 	h := serve(t, func(o *setup) { o.TLS.Mode = certificate.Off; o.RatePerMinute = -1 })
 	base := measure(h)
+	sealed := h.signer.sign("PUT", "a", "x", time.Now().Add(time.Hour))
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	junk := func(n int) string {
@@ -253,7 +254,7 @@ func TestGarbageRequests(t *testing.T) {
 		return string(b)
 	}
 	word := func() string {
-		return pick("/v1/live", "/v1/live/", "/v1/stream/x", "/v1/test", "/v1/media/input", "/v1/media/output", "/", "*", "//", "/v1/../v1/test", "/%00", "/%zz", "http://x/", "") + pick("", "?token=", "?", "/..", "%2e%2e", strings.Repeat("x", 100))
+		return pick("/v1/live", "/v1/live/", "/v1/stream/x", "/v1/test", "/v1/media/input", "/v1/media/output", mediaPath+sealed[:random.IntN(len(sealed))], "/v1/jobs/x", "/", "*", "//", "/v1/../v1/test", "/%00", "/%zz", "http://x/", "") + pick("", "?token=", "?", "/..", "%2e%2e", strings.Repeat("x", 100))
 	}
 	dial := func() (net.Conn, *bufio.Reader) {
 		conn, err := net.Dial("tcp", h.Addr().String())
@@ -263,7 +264,17 @@ func TestGarbageRequests(t *testing.T) {
 	}
 	conn, in := dial()
 	statuses := map[int]int{}
-	for range invalidRequests() {
+	requests := 10_000
+	if testing.Short() {
+		requests = 1000
+	}
+	for i := range requests {
+		if i%10 == 0 { // no request, or the beginning of one
+			unread, _ := dial()
+			_, _ = io.WriteString(unread, pick("", "GET / HTTP/1.1\r\n", "POST /v1/live HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n", "\x16\x03\x01\x02\x00",
+				"PUT "+mediaPath+sealed+" HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET "+strings.Repeat("/x", 20000))+junk(500))
+			_ = unread.Close()
+		}
 		body := pick("", "{", "[]", `{"a":`, "null", junk(50))
 		fmt.Fprintf(conn, "%s %s %s\r\nHost: x\r\n%s: %s\r\n%sContent-Length: %d\r\n\r\n%s",
 			pick("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "BREW", "", junk(3)), word(), pick("HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/9.9", ""),

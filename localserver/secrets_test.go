@@ -1,0 +1,97 @@
+package localserver
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hubbub/localserver/apikeys"
+	"hubbub/protocol"
+	"hubbub/protocol/testkit"
+)
+
+// A complete stream, with every kind of secret and every kind of refusal: no
+// secret is in the log, at any level, and each refusal has a line with its request id.
+func TestLogOfAStreamHoldsNoSecrets(t *testing.T) {
+	t.Parallel()
+	var log logBuffer
+	dir := t.TempDir()
+	h := serve(t, log.use, func(o *setup) { o.DataDir, o.KeepAudio = dir, true })
+	key := mustKey(t, dir, "team", apikeys.PlanPro, time.Hour, time.Now())
+	secrets := []string{testKey, key}
+	parts := strings.Split(key, ".")
+	secrets = append(secrets, parts[1], parts[2])
+	address := func(op, location string) string {
+		a := h.ask(op, location)
+		secrets = append(secrets, a[strings.LastIndex(a, "/")+1:])
+		return a
+	}
+	h.do("GET", "/v1/test", key, nil)
+	h.do("GET", "/v1/test", key+"x", nil)
+	h.do("GET", "/"+key+"?token="+key, "", nil)
+	l := h.create()
+	u, _ := url.Parse(l.URL)
+	secrets = append(secrets, u.Query().Get("token"))
+	conn, _, err := h.dial.Dial(l.URL, nil)
+	testkit.NoError(t, err)
+	s := &testStream{newClientConn(t, conn), t, l.ID}
+	s.chunks(2)
+	s.text("not a valid message")
+	s.end()
+	s.rest()
+	_ = conn.Close()
+	h.becomes(l.ID, protocol.StatusDone)
+	_, res, err := h.dial.Dial(l.URL, nil)
+	if err == nil {
+		t.Fatal("a used token works")
+	}
+	refused := read(t, res).apiError(t, 401)
+	in := address("input", "media://x")
+	h.at("PUT", in, strings.NewReader("body"))
+	h.at("GET", in, nil).apiError(t, 403)
+	out := address("output", "media://x")
+	h.at("GET", out, nil)
+	h.at("GET", out+"?"+out, nil)
+	h.at("PUT", out, strings.NewReader("x")).apiError(t, 403)
+	h.at("GET", address("output", "media://live/"+l.ID+"/audio.wav"), nil)
+	broken, _ := url.Parse(address("input", "media://y"))
+	h.abortedUpload(broken)
+	testkit.NoError(t, h.store.Close())
+	h.at("GET", out, nil).apiError(t, 503)
+	h.at("PUT", in, strings.NewReader("x")).apiError(t, 503)
+	h.do("POST", "/v1/live", key, nil).apiError(t, 503)
+	files, err := filepath.Glob(filepath.Join(dir, "keys", "*.pem"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		testkit.NoError(t, err)
+		block, _ := pem.Decode(raw)
+		private, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+		testkit.NoError(t, err)
+		secrets = append(secrets, fmt.Sprintf("%x", private), fmt.Sprint(private))
+	}
+	testkit.Eventually(t, "the last line", func() bool { return strings.Count(log.String(), "status=503") >= 3 })
+	text := log.String()
+	for _, x := range secrets {
+		if x == "" || strings.Contains(text, x) {
+			t.Errorf("the log contains %q", x)
+		}
+	}
+	if strings.Contains(text, "token=") || bytes.Contains([]byte(text), []byte("Bearer ")) {
+		t.Error("the log contains a query or a credential")
+	}
+	for _, has := range []string{"stream=" + l.ID, "media stored", "account=default", "request=" + refused.RequestID} {
+		if !strings.Contains(text, has) {
+			t.Errorf("the log does not contain %q", has)
+		}
+	}
+}
