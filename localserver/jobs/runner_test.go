@@ -177,25 +177,6 @@ func TestManyJobs(t *testing.T) {
 	}
 }
 
-// TestTruncatedAudio: the output of a job warns that audio is missing.
-func TestTruncatedAudio(t *testing.T) {
-	t.Parallel()
-	s := openStore(t)
-	put(t, s, "a", "cut", silence(32000)[:32000])
-	id := submit(t, s, newJob("a", "cut"))
-	runner(t, s, 1, nil)
-	j := over(t, s, "a", id)
-	output, err := s.OpenMedia(t.Context(), store.JobMedia("a"), j.Output, time.Now())
-	if err != nil {
-		t.Fatalf("%+v: %v", j, err)
-	}
-	defer output.Close()
-	var got protocol.Diarization
-	if err := json.NewDecoder(output).Decode(&got); err != nil || got.Warning != "Truncated: the header states 2.0 s, the file contains 1.0 s." {
-		t.Errorf("%q, %v", got.Warning, err)
-	}
-}
-
 // TestFairness: an account with one job does not wait for all of those of another one.
 func TestFairness(t *testing.T) {
 	t.Parallel()

@@ -41,32 +41,6 @@ func TestCountersSlide(t *testing.T) {
 	}
 }
 
-func TestCountersAreExact(t *testing.T) {
-	s := open(t, "")
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	taken := 0
-	for range 4 {
-		all.Go(func() {
-			for range 10 {
-				c, err := s.Take(context.Background(), "k", noon, 25, time.Minute)
-				mu.Lock()
-				if err != nil {
-					t.Error(err)
-				}
-				if c.Taken {
-					taken++
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	all.Wait()
-	if taken != 25 {
-		t.Errorf("%d of 40 were counted, want 25", taken)
-	}
-}
-
 func TestSecretIsGeneratedOnce(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(context.Background(), Options{Dir: dir})

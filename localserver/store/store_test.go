@@ -93,16 +93,6 @@ func TestCompletedAfterStarted(t *testing.T) {
 	}
 }
 
-func TestExpiredStreamCannotBegin(t *testing.T) {
-	s := open(t, "")
-	ctx := context.Background()
-	testkit.NoError(t, s.Create(ctx, record("s1"), "secret"))
-	if err := s.Begin(ctx, "s1", "secret", Claim{"n1", "x"}, noon.Add(TokenTTL)); !errors.Is(err, ErrToken) {
-		t.Fatalf("got %v", err)
-	}
-	testkit.NoError(t, s.Finish(ctx, "s1", Failed, noon.Add(TokenTTL), "never opened"))
-}
-
 // Of many concurrent callers of a step, exactly one succeeds.
 func TestConcurrentSteps(t *testing.T) {
 	both(t, func(t *testing.T, s *Store) {
