@@ -104,7 +104,7 @@ func TestKilledServerComesBack(t *testing.T) {
 			t.Errorf("status %s, want %s", st.Status, want)
 		}
 	}
-	if got := again.stored(running.id); len(got) != 2 || got[0] != startAt20 || !strings.Contains(got[1], "speaker_end") {
+	if got := again.stored(running.id); len(got) != 2 || !strings.Contains(got[0], "speaker_start") || !strings.Contains(got[1], "speaker_end") {
 		t.Errorf("stored of the running one: %q", got)
 	}
 	if got := again.stored(done.id); len(got) != 2 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/localserver/apikeys"
 	"hubbub/localserver/certificate"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
@@ -171,9 +172,19 @@ func TestHandshakeOverHTTP10(t *testing.T) {
 	res.apiError(t, 400)
 }
 
+// Streams are limited, on the node and for each account.
 func TestStreamsHaveALimit(t *testing.T) {
 	t.Parallel()
-	h := serve(t, func(o *setup) { o.MaxStreams = 2 })
+	limitStreams(t, func(o *setup) { o.MaxStreams = 2 }, 429)
+	limitStreams(t, func(o *setup) { o.MaxAccountStreams = 2 }, 200)
+}
+
+// limitStreams tests a limit of two streams; others is the response to another account
+// that creates one.
+func limitStreams(t *testing.T, limit func(*setup), others int) {
+	t.Helper()
+	dir := t.TempDir()
+	h := serve(t, limit, func(o *setup) { o.DataDir = dir })
 	waiting := h.create()
 	first, second := h.open(), h.open()
 	res := h.do("POST", "/v1/live", testKey, nil)
@@ -181,6 +192,8 @@ func TestStreamsHaveALimit(t *testing.T) {
 	if res.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
+	other := mustKey(t, dir, "other", apikeys.PlanPro, time.Hour, time.Now())
+	h.do("POST", "/v1/live", other, nil).hasStatus(t, "another account", others)
 	h.refused(waiting.URL, 429)
 	h.refused(waiting.URL+"x", 401) // trying again would not help its client
 	first.end()

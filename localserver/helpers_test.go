@@ -172,11 +172,9 @@ func (h *host) status(id string) protocol.LiveStatus {
 }
 
 // becomes waits until a stream has a status.
-func (h *host) becomes(id, status string) protocol.LiveStatus {
+func (h *host) becomes(id, status string) {
 	h.t.Helper()
-	var s protocol.LiveStatus
-	testkit.Eventually(h.t, "status "+status, func() bool { s = h.status(id); return s.Status == status })
-	return s
+	testkit.Eventually(h.t, "status "+status, func() bool { return h.status(id).Status == status })
 }
 
 // testStream is the client's end of an open stream.

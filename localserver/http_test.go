@@ -3,7 +3,6 @@ package localserver
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,27 +12,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"hubbub/localserver/certificate"
-	"hubbub/localserver/store"
 	"hubbub/protocol"
 	"hubbub/protocol/testkit"
 )
-
-func TestConnectivity(t *testing.T) {
-	t.Parallel()
-	h := serve(t)
-	res := h.do("GET", "/v1/test", testKey, nil)
-	var body map[string]string
-	if err := json.Unmarshal(res.body, &body); err != nil || res.StatusCode != 200 ||
-		body["status"] != "OK" || body["message"] == "" || len(body) != 2 {
-		t.Fatalf("%d %s", res.StatusCode, res.body)
-	}
-	for _, path := range []string{"/healthz", "/readyz"} {
-		h.do("GET", path, "", nil).hasStatus(t, path, 200)
-	}
-}
 
 // Responses over HTTP/2 are those over HTTP/1.1; a stream is opened over the latter.
 func TestHTTP2(t *testing.T) {
@@ -170,21 +153,6 @@ func TestBodyHasALimit(t *testing.T) {
 	res.apiError(t, 413)
 }
 
-func TestStreamOfAnotherAccountIsUnknown(t *testing.T) {
-	t.Parallel()
-	h := serve(t)
-	const id = "0b7c1a2e-0000-4000-8000-000000000001"
-	err := h.records.Create(context.Background(), store.Stream{ID: id, Account: "another",
-		Input: json.RawMessage("{}"), Expires: time.Now().Add(time.Minute)}, "secret")
-	testkit.NoError(t, err)
-	theirs := h.do("GET", "/v1/live/"+id, testKey, nil).apiError(t, 404)
-	for _, unknown := range []string{"0b7c1a2e-0000-4000-8000-000000000002", "x", "*", ">", "a%2fb", "a%20b", strings.Repeat("a", 2000)} {
-		if e := h.do("GET", "/v1/live/"+unknown, testKey, nil).apiError(t, 404); e.Message != theirs.Message {
-			t.Errorf("%q: %q differs from %q", unknown, e.Message, theirs.Message)
-		}
-	}
-}
-
 func TestAddressOfAStream(t *testing.T) {
 	t.Parallel()
 	shape := regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
@@ -235,34 +203,6 @@ func TestPanicOfAHandler(t *testing.T) {
 		t.Error("not in the log")
 	}
 	h.do("GET", "/v1/test", testKey, nil).hasStatus(t, "afterwards", 200)
-}
-
-// failingStreams is a store that fails.
-type failingStreams struct{ records }
-
-func (failingStreams) Create(context.Context, store.Stream, string) error {
-	return errors.New("inner text")
-}
-func (failingStreams) Get(context.Context, string) (store.Stream, error) {
-	return store.Stream{}, errors.New("inner text")
-}
-
-func TestStoreThatFails(t *testing.T) {
-	t.Parallel()
-	h := serve(t)
-	l := h.create()
-	h.Server.records = failingStreams{}
-	_, res, _ := h.dial.Dial(l.URL, nil)
-	for name, res := range map[string]reply{
-		"create": h.do("POST", "/v1/live", testKey, nil),
-		"status": h.do("GET", "/v1/live/"+unknownID, testKey, nil),
-		"open":   read(t, res),
-	} {
-		e := res.apiError(t, 503)
-		if strings.Contains(e.Message, "inner") || res.Header.Get("Retry-After") == "" {
-			t.Errorf("%s: %+v %v", name, e, res.Header)
-		}
-	}
 }
 
 func TestCompressedBody(t *testing.T) {

@@ -37,46 +37,6 @@ func (h *host) working() {
 	}
 }
 
-// No id in a request disables the store, whatever its length.
-func TestNoIDClosesTheStore(t *testing.T) {
-	h := serve(t)
-	for _, o := range []struct {
-		before, after, key string
-		unknown            int // the status of an unknown id
-	}{
-		{"/v1/stream/", "", "", 401},
-		{"/v1/stream/", "?token=x", "", 401},
-		{"/v1/live/", "", testKey, 404},
-		{"/v1/live/", "/events", testKey, 404},
-	} {
-		for _, n := range []int{1, 36, 100, 1900, 4000, 4020, 4096, 8000, 12_000} {
-			r, err := http.NewRequest("GET", h.URL()+o.before+strings.Repeat("A", n)+o.after, nil)
-			testkit.NoError(t, err)
-			r.Header = upgrade.Clone()
-			if o.key != "" {
-				r.Header.Set("Authorization", "Bearer "+o.key)
-			}
-			want := o.unknown
-			if len(r.URL.RequestURI()) > maxTarget {
-				want = http.StatusRequestURITooLong
-			}
-			h.send(r).apiError(t, want)
-			h.working()
-		}
-	}
-	long := strings.Repeat("A", 5000)
-	for path, body := range map[string]string{
-		"/v1/live":         `{"resume":"` + long + `"}`,
-		"/v1/media/output": `{"url":"media://live/` + long + `/turns.rttm"}`,
-		"/v1/media/input":  `{"url":"media://` + long + `"}`,
-	} {
-		if res := h.do("POST", path, testKey, strings.NewReader(body)); res.StatusCode >= 500 {
-			t.Errorf("%s: %d %s", path, res.StatusCode, res.body)
-		}
-		h.working()
-	}
-}
-
 // An id is accepted only in the form in which the service issued it, in letters of
 // either case.
 func TestIDsHaveOneSpelling(t *testing.T) {

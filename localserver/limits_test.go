@@ -12,7 +12,6 @@ import (
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/limits"
 	"hubbub/localserver/store"
-	"hubbub/protocol/testkit"
 )
 
 func limitOf(n int) func(*setup) { return func(o *setup) { o.RatePerMinute = n } }
@@ -73,31 +72,6 @@ func TestRateLimit(t *testing.T) {
 	h.do("GET", "/v1/test", testKey, nil).hasStatus(t, "a minute after the first one", 200)
 }
 
-// Every response of an operation says how many requests are left.
-func TestRateHeadersAreOnEveryResponse(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	h := serve(t, func(o *setup) { o.DataDir = dir }, limitOf(0))
-	none := mustKey(t, dir, "none", apikeys.PlanNone, time.Hour, time.Now())
-	for _, c := range []struct {
-		method, path, key, body string
-		status                  int
-	}{
-		{"GET", "/v1/test", testKey, "", 200}, {"GET", "/v1/test", "wrong", "", 401},
-		{"POST", "/v1/live", testKey, "[", 400}, {"POST", "/v1/live", none, "", 402},
-		{"POST", "/v1/live", testKey, strings.Repeat(" ", maxBody+1), 413},
-		{"GET", "/v1/live/x", testKey, "", 404}, {"GET", "/v1/live/x", "", "", 401},
-		{"GET", "/v1/live/x/events", testKey, "", 426}, {"GET", "/v1/live/x/events?from=x", testKey, "", 400},
-		{"POST", "/v1/media/input", testKey, "{}", 400}, {"POST", "/v1/media/input", testKey, `{"url":"media://x"}`, 201},
-		{"POST", "/v1/media/output", testKey, `{"url":"media://x"}`, 404}, {"HEAD", "/v1/test", testKey, "", 200},
-	} {
-		res := h.do(c.method, c.path, c.key, strings.NewReader(c.body))
-		if limit, left, _ := rate(t, res.Header); res.StatusCode != c.status || limit != 100 || left < 90 {
-			t.Errorf("%s %s: %d, want %d; %v", c.method, c.path, res.StatusCode, c.status, res.Header)
-		}
-	}
-}
-
 // A request that cannot be counted on a shared store is refused, without the reason.
 func TestRequestsThatCannotBeCounted(t *testing.T) {
 	t.Parallel()
@@ -115,39 +89,4 @@ type failingCounters struct{}
 
 func (failingCounters) Take(context.Context, string, time.Time, int, time.Duration) (store.Count, error) {
 	return store.Count{}, errors.New("inner text")
-}
-
-// The number of streams of an account is limited.
-func TestStreamsOfAnAccount(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	h := serve(t, func(o *setup) { o.DataDir, o.MaxAccountStreams = dir, 1 })
-	waiting := h.create() // created below the limit
-	s := h.open()
-	h.do("POST", "/v1/live", testKey, nil).apiError(t, 429)
-	_, res, err := h.dial.Dial(waiting.URL, nil)
-	if err == nil {
-		t.Fatal("a second stream of the account is open")
-	}
-	read(t, res).apiError(t, 429)
-	other := mustKey(t, dir, "other", apikeys.PlanPro, time.Hour, time.Now())
-	h.do("POST", "/v1/live", other, nil).hasStatus(t, "another account", 200)
-	s.end()
-	s.rest()
-	testkit.Eventually(t, "quota", func() bool { return h.streams.Available(apikeys.DefaultAccount) == nil })
-	conn, _, err := h.dial.Dial(waiting.URL, nil) // its token was not used up
-	testkit.NoError(t, err)
-	_ = conn.Close()
-}
-
-// A request with a very large head is refused.
-func TestHeadsHaveALimit(t *testing.T) {
-	t.Parallel()
-	h := serve(t)
-	r, _ := http.NewRequest("GET", h.URL()+"/v1/test", nil)
-	r.Header.Set("Authorization", "Bearer "+testKey)
-	r.Header.Set("X-Long", strings.Repeat("x", 2*maxHeader))
-	h.send(r).hasStatus(t, "a long header", http.StatusRequestHeaderFieldsTooLarge)
-	r.Header.Set("X-Long", strings.Repeat("x", maxHeader/2))
-	h.send(r).hasStatus(t, "half of it", 200)
 }

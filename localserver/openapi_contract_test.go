@@ -80,6 +80,9 @@ func (c *contract) holds(method, path string, res reply) {
 	status := fmt.Sprint(res.StatusCode)
 	name := fmt.Sprintf("%s %s %s", method, path, status)
 	c.seen[name] = true
+	if res.StatusCode >= 500 && bytes.Contains(res.body, []byte("nats")) {
+		c.t.Errorf("%s tells clients the inner cause: %s", name, res.body)
+	}
 	at := []string{"paths", path, method, "responses", status}
 	if _, ok := c.at(at...); !ok {
 		c.t.Errorf("%s is not documented: %s", name, res.body)

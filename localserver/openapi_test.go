@@ -160,9 +160,11 @@ func (d *documented) keysAndBodies() {
 			continue // a handshake
 		}
 		d.ask(o.method, o.path, o.at, "wrong", "", 401)
-		if o.path != "/v1/test" {
-			d.ask(o.method, o.path, o.at, d.none, "", 402)
+		unpaid := 402
+		if o.path == "/v1/test" {
+			unpaid = 200
 		}
+		d.ask(o.method, o.path, o.at, d.none, "", unpaid)
 		if o.method == "POST" {
 			d.ask(o.method, o.path, o.at, testKey, "[", 400)
 			d.ask(o.method, o.path, o.at, testKey, strings.Repeat(" ", maxLiveBody+1), 413)

@@ -187,12 +187,10 @@ func TestWhatCannotBeResumed(t *testing.T) {
 	if res := h.do("POST", "/v1/live", testKey, strings.NewReader(`{"Resume":"`+first.id+`"}`)); res.StatusCode != 200 || strings.Contains(string(res.body), "resumed") {
 		t.Errorf("%d %s", res.StatusCode, res.body)
 	}
-	// A damaged snapshot is not resumed.
-	for _, raw := range []string{"", "x", "\x02\x00\x00\x00\x00\x00\x00\x00\x00nonsense", "\x02\x02\x02\x00\x00\x00\x00\x00\x00state:", "\x01\x00\x00\x00\x00\x00\x00\x00\x00state:", "\x02\x09\x00\x00\x00\x00\x00\x00\x00state:"} {
-		testkit.NoError(t, h.store.PutSnapshot(context.Background(), first.id, []byte(raw), 0))
-		if h.resume(testKey, first.id).Resumed {
-			t.Errorf("the snapshot %q was resumed", raw)
-		}
+	// A damaged snapshot is not resumed; package stream tests what is damaged.
+	testkit.NoError(t, h.store.PutSnapshot(context.Background(), first.id, []byte("damaged"), 0))
+	if h.resume(testKey, first.id).Resumed {
+		t.Error("a damaged snapshot was resumed")
 	}
 }
 

@@ -44,7 +44,7 @@ func TestShutdownFinishesOpenStreams(t *testing.T) {
 		down <- h.Shutdown(ctx)
 	}()
 	events, code, _ := s.rest()
-	if code != websocket.CloseGoingAway || len(events) != 1 || string(events[0].Raw) != fmt.Sprintf(endOf, "0.3") {
+	if code != websocket.CloseGoingAway || len(events) != 1 || events[0].Type != protocol.TypeSpeakerEnd || events[0].Timestamp != 0.3 {
 		t.Errorf("code %d %q", code, raws(events))
 	}
 	// Its audio was cut off by the server, so it is not done.
@@ -79,25 +79,6 @@ func (h *host) openGated(t *testing.T, gate chan struct{}) *testStream {
 		return &streamtest.Diarizer{OnFlush: func(int) []engine.Event { <-gate; return nil }}, nil
 	}
 	return h.open()
-}
-
-// A stream whose client has sent end_of_stream is done, also while the server
-// stops.
-func TestShutdownAfterTheEndOfAStream(t *testing.T) {
-	t.Parallel()
-	gate := make(chan struct{})
-	h := serve(t)
-	s := h.openGated(t, gate)
-	s.chunks(1)
-	s.end()
-	s.text("ignored") // its response tells that the end was read
-	if e := s.next(); e.Message != afterEnd {
-		t.Fatalf("got %s", e.Raw)
-	}
-	go func() { _ = h.Shutdown(context.Background()) }()
-	testkit.Eventually(t, "stopping", h.streams.Stopping)
-	close(gate)
-	s.closes(websocket.CloseNormalClosure)
 }
 
 // While a server drains, open streams continue and new ones are refused; it

@@ -44,6 +44,9 @@ func TestStoreIsFull(t *testing.T) {
 	if e := h.do("POST", "/v1/live", testKey, strings.NewReader(`{"note":"`+strings.Repeat("x", 200<<10)+`"}`)).apiError(t, http.StatusServiceUnavailable); e.Message != storeFull {
 		t.Error(e.Message)
 	}
+	if e := h.at("PUT", h.ask("input", "media://x"), strings.NewReader("x")).apiError(t, http.StatusServiceUnavailable); e.Message != storeFull {
+		t.Errorf("upload: %s", e.Message)
+	}
 	h.do("GET", "/readyz", "", nil).apiError(t, http.StatusServiceUnavailable)
 	h.do("GET", "/v1/test", testKey, nil).hasStatus(t, "test", http.StatusOK)
 	if st := h.status(s.id); st.Status != "running" {

@@ -16,17 +16,6 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-func TestOldTLSIsRefused(t *testing.T) {
-	t.Parallel()
-	h := serve(t)
-	config := h.dial.TLSClientConfig.Clone()
-	config.MinVersion, config.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
-	if conn, err := tls.Dial("tcp", h.Addr().String(), config); err == nil {
-		_ = conn.Close()
-		t.Error("TLS 1.1 is accepted")
-	}
-}
-
 // pairIn writes a fresh certificate and its key into two files.
 func pairIn(t *testing.T, cert, key string) *x509.Certificate {
 	t.Helper()

@@ -3,8 +3,6 @@ package localserver
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -42,13 +40,13 @@ func (h *host) watch(id, query string) *testWatcher {
 }
 
 // refusedWatch checks that a handshake is refused.
-func (h *host) refusedWatch(id, query, key string, status int) {
+func (h *host) refusedWatch(id, key string, status int) {
 	h.t.Helper()
 	head := http.Header{}
 	if key != "" {
 		head = bearerOf(key)
 	}
-	conn, res, err := h.dial.Dial(h.watchAddress(id, query), head)
+	conn, res, err := h.dial.Dial(h.watchAddress(id, ""), head)
 	if err == nil {
 		_ = conn.Close()
 		h.t.Fatalf("watching %s as %q is accepted", id, key)
@@ -180,12 +178,12 @@ func TestWatchNeedsAKeyOfTheAccount(t *testing.T) {
 	dir := t.TempDir()
 	h := serve(t, func(o *setup) { o.DataDir = dir })
 	l := h.create()
-	h.refusedWatch(l.ID, "", mustKey(t, dir, "other", apikeys.PlanPro, time.Hour, time.Now()), 404)
-	h.refusedWatch(l.ID, "", mustKey(t, dir, apikeys.DefaultAccount, apikeys.PlanNone, time.Hour, time.Now()), 402)
-	h.refusedWatch(l.ID, "", "wrong", 401)
-	h.refusedWatch(l.ID, "", "", 401)
+	h.refusedWatch(l.ID, mustKey(t, dir, "other", apikeys.PlanPro, time.Hour, time.Now()), 404)
+	h.refusedWatch(l.ID, mustKey(t, dir, apikeys.DefaultAccount, apikeys.PlanNone, time.Hour, time.Now()), 402)
+	h.refusedWatch(l.ID, "wrong", 401)
+	h.refusedWatch(l.ID, "", 401)
 	for _, id := range []string{"8d0c7a53-5f0e-4b7e-9d1a-0c9be0a4d2b6", "x", "*", "%3E"} {
-		h.refusedWatch(id, "", testKey, 404)
+		h.refusedWatch(id, testKey, 404)
 	}
 	for _, q := range []string{"?from=-1", "?from=", "?from=x", "?from=1&from=2", "?from=%zz", "?from=99999999999999999999"} {
 		_, res, err := h.dial.Dial(h.watchAddress(l.ID, q), bearerOf(testKey))
@@ -222,6 +220,9 @@ func TestWatchErrors(t *testing.T) {
 			break
 		}
 	}
+	if _, code, text := s.rest(); code != websocket.ClosePolicyViolation { // although it did not stop sending
+		t.Errorf("the sender: code %d %q", code, text)
+	}
 	w.rest(got).ends(t, "watcher", "error", "error: more than 5 s ahead of real time")
 	slices.Sort(got.events[1:]) // an error message may arrive before the events around it
 	if n := len(got.events); n != 4 || !strings.Contains(got.events[1], "speaker_end") || !strings.Contains(got.events[2], "more than 5 s ahead") {
@@ -254,78 +255,6 @@ func TestWatchManyErrors(t *testing.T) {
 	}
 }
 
-// A watcher that does not read is closed with a reason, and delays nobody. It can
-// continue where it was.
-func TestWatchThatDoesNotRead(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits 8 s")
-	}
-	t.Parallel()
-	h := serve(t)
-	sender := h.open()
-	sender.chunks(1)
-	first := sender.next()
-	// More than all buffers hold, stored as if the engine had committed it. Few long
-	// messages: what is in the buffers has to be read in the 2 s before the server
-	// closes the connection.
-	var many [][]byte
-	for i := range 1000 {
-		at := 1 + float64(i)/1000
-		many = append(many, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, at, strings.Repeat("x", 2000)).Raw)
-	}
-	testkit.Eventually(t, "the first event", func() bool { return len(h.stored(sender.id)) == 1 })
-	for i := 0; i < len(many); i += 100 {
-		testkit.NoError(t, h.store.Append(context.Background(), sender.id, 1+i, many[i:i+100]))
-	}
-	dial := h.dial
-	dial.NetDialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-		if err == nil {
-			err = conn.(*net.TCPConn).SetReadBuffer(8 << 10)
-		}
-		return conn, err
-	}
-	conn, res, err := dial.Dial(h.watchAddress(sender.id, ""), bearerOf(testKey))
-	if err != nil {
-		t.Fatalf("%v %v", err, res)
-	}
-	defer func() { _ = conn.Close() }()
-	// Another one reads meanwhile: the first write to the slow one fails after 10 s.
-	quick, whole, read := h.watch(sender.id, ""), &seen{}, make(chan struct{})
-	go func() {
-		defer close(read)
-		for len(whole.events) < 1+len(many) && quick.next(whole) {
-		}
-	}()
-	// Not from /metrics: the server closes 2 s later, and a request can take that long
-	// on a busy machine.
-	testkit.Eventually(t, "a slow watcher", func() bool { return h.counters.SlowWatchers.Load() == 1 })
-	// It reads from now on. It responds to no ping: the response to one that comes after the
-	// close frame would make the system discard what was not read before.
-	conn.SetPingHandler(func(string) error { return nil })
-	slow, got := &testWatcher{newClientConn(t, conn), t}, &seen{}
-	slow.rest(got)
-	if <-read; len(whole.events) != 1+len(many) {
-		t.Fatalf("another watcher: %d events, closed with %d %q", len(whole.events), whole.code, whole.text)
-	}
-	if got.code != websocket.CloseTryAgainLater || got.text == "" || len(got.events) == 0 || len(got.events) > len(many) {
-		t.Errorf("%d messages, closed with %d %q", len(got.events), got.code, got.text)
-	}
-	if got.events[0] != string(first.Raw) || !slices.Equal(got.events, whole.events[:len(got.events)]) {
-		t.Error("the slow watcher did not get the first messages")
-	}
-	if n := h.metric("hubbub_watchers_slow_total"); n != 1 {
-		t.Errorf("%v slow watchers", n)
-	}
-	again, rest := h.watch(sender.id, fmt.Sprintf("?from=%d", len(got.events))), &seen{}
-	again.until(rest, "the rest", func() bool { return len(got.events)+len(rest.events) == 1+len(many) })
-	if !slices.Equal(append(got.events, rest.events...), whole.events) {
-		t.Error("the two parts are not the whole")
-	}
-	sender.end() // its events cannot be stored after those; the stream itself was not delayed
-	sender.closes(websocket.CloseInternalServerErr)
-}
-
 // Watchers are limited, on the node and for each account.
 func TestWatchLimits(t *testing.T) {
 	t.Parallel()
@@ -337,7 +266,7 @@ func TestWatchLimits(t *testing.T) {
 	l := h.create()
 	first := h.watch(l.ID, "")
 	h.watch(l.ID, "")
-	h.refusedWatch(l.ID, "", testKey, 429)
+	h.refusedWatch(l.ID, testKey, 429)
 	_ = first.Close()
 	testkit.Eventually(t, "room", func() bool { return h.metric("hubbub_watchers_open") == others+1 })
 	h.watch(l.ID, "")
@@ -350,7 +279,7 @@ func TestWatchLimits(t *testing.T) {
 	for range maxAccountWatchers {
 		_ = full.watchers.Acquire(apikeys.DefaultAccount)
 	}
-	full.refusedWatch(l.ID, "", testKey, 429)
+	full.refusedWatch(l.ID, testKey, 429)
 	full.watchers.Release(apikeys.DefaultAccount)
 	full.watch(l.ID, "")
 	for range maxAccountWatchers - 1 {
@@ -361,7 +290,7 @@ func TestWatchLimits(t *testing.T) {
 	for range 3 {
 		counted.watch(l.ID, "")
 	}
-	counted.refusedWatch(l.ID, "", testKey, 429)
+	counted.refusedWatch(l.ID, testKey, 429)
 }
 
 // Watchers of a server that stops learn how their streams ended, or that it

@@ -19,7 +19,7 @@ import (
 
 // ended closes a stream that has two events and expects a close code, and an
 // error message before 1011. It returns how long its close frame took.
-func ended(t *testing.T, s *server, c *client, want int) time.Duration {
+func ended(t *testing.T, c *client, want int) time.Duration {
 	t.Helper()
 	c.chunks(2)
 	c.endOfStream()
@@ -41,7 +41,7 @@ func TestStoreThatTakesNoEvents(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		s.setFail("append")
 		c := s.open(streamtest.OneTurn())
-		if d := ended(t, s, c, websocket.CloseInternalServerErr); d > 2*time.Second {
+		if d := ended(t, c, websocket.CloseInternalServerErr); d > 2*time.Second {
 			t.Errorf("the close frame came after %v", d)
 		}
 		s.running.Wait()
@@ -64,7 +64,7 @@ func TestStoreThatIsLate(t *testing.T) {
 		bubble(t, func(t *testing.T, s *server) {
 			s.setFail(calls...)
 			c := s.open(streamtest.OneTurn())
-			ended(t, s, c, websocket.CloseInternalServerErr)
+			ended(t, c, websocket.CloseInternalServerErr)
 			s.running.Wait()
 			time.Sleep(time.Minute)
 			expectRecord(t, s, store.Running, "")
@@ -88,7 +88,7 @@ func TestEndIsRetriedBeforeTheClose(t *testing.T) {
 			time.Sleep(retryInterval + retryInterval/2)
 			s.setFail()
 		}()
-		ended(t, s, c, websocket.CloseNormalClosure)
+		ended(t, c, websocket.CloseNormalClosure)
 		expectRecord(t, s, store.Done, endOfStream.cause)
 	})
 }
@@ -102,7 +102,7 @@ func TestEndInAnOutboxWithoutDisk(t *testing.T) {
 		s.outbox.Close(t.Context())
 		s.outbox = OpenOutbox(s.memory, folder, true, &lost, discard)
 		s.setFail("append", "finish")
-		ended(t, s, s.open(streamtest.OneTurn()), websocket.CloseInternalServerErr)
+		ended(t, s.open(streamtest.OneTurn()), websocket.CloseInternalServerErr)
 		s.setFail()
 		s.outbox.Close(t.Context())
 		expectRecord(t, s, store.Done, endOfStream.cause)
@@ -118,7 +118,7 @@ func TestEndGoesToTheOutbox(t *testing.T) {
 		s.outbox = OpenOutbox(s.memory, "", true, &lost, discard)
 		s.setFail("append", "finish")
 		c := s.open(streamtest.OneTurn())
-		if d := ended(t, s, c, websocket.CloseNormalClosure); d > 2*time.Second || s.outbox.Len() != 1 {
+		if d := ended(t, c, websocket.CloseNormalClosure); d > 2*time.Second || s.outbox.Len() != 1 {
 			t.Errorf("the close frame came after %v; %d streams wait", d, s.outbox.Len())
 		}
 		s.running.Wait()
