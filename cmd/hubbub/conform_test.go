@@ -10,7 +10,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -65,54 +64,6 @@ func TestBuiltInConforms(t *testing.T) {
 		if want := map[bool]conform.Verdict{true: conform.Skipped, false: conform.Holds}[skips]; r.Verdict != want || r.Seen == "" {
 			t.Errorf("%s %s: %s", r.Verdict, r.Name, r.Seen)
 		}
-	}
-}
-
-// What the built-in server does wrong on purpose is seen by the rule about it.
-func TestConformSeesFaults(t *testing.T) {
-	t.Parallel()
-	speech := demoSamples(t)[:7*capture.SampleRate]
-	for faults, want := range map[string][]string{
-		"duplicate-events hostile-labels": {"events/labels", "events/one-turn"},
-		"drop-events=1 no-close":          {"events/speech", "stream/end"},
-		"end-before-start unknown-type":   {"events/length", "events/order", "events/types"},
-		"future-events broken-json":       {"events/received", "events/shape", "results/json"},
-		"out-of-order chunk-size=10":      {"events/order", "events/pairs", "stream/chunk"},
-		"zero-length event-lag=3s":        {"events/length", "stream/end"},
-		"unknown-speaker close=1011@4s":   {"events/pairs", "status/done", "stream/chunk", "stream/end"},
-		"extra-fields slow=2s,on=status":  {},
-		"no-pong":                         {"stream/ping"},
-		"refuse-handshake":                {"token/opens"},
-		"429":                             {"live/create"},
-		"402,on=media-output":             {"media/not-stored"},
-		"web-page":                        {"live/create"},
-	} {
-		t.Run(faults, func(t *testing.T) {
-			t.Parallel()
-			server := serveFaulty(t, strings.Fields(faults)...)
-			only := want // of a fault of requests
-			if strings.Contains(strings.Join(want, " "), "events/") || len(want) == 0 {
-				only = append([]string{"events", "stream/chunk", "stream/end", "status/done"}, want...)
-			}
-			o := conform.Options{Only: only, Speech: speech}
-			if strings.Contains(faults, "lag") || faults == "no-pong" {
-				o.Slack = time.Millisecond // late, or never, is what it is to be
-			}
-			results := runRules(t, client.Options{BaseURL: server.URL(), CACert: server.CAPEM()}, o)
-			got := []string{}
-			for _, r := range results {
-				if r.Verdict == conform.Differs {
-					got = append(got, r.Name)
-				}
-			}
-			slices.Sort(got)
-			if !slices.Equal(got, want) {
-				t.Errorf("differs: %q, want %q", got, want)
-				for _, r := range results {
-					t.Logf("%-11s %-24s %s", r.Verdict, r.Name, r.Seen)
-				}
-			}
-		})
 	}
 }
 

@@ -20,39 +20,31 @@ func panicWhen(file string) {
 	panic("a defect made for a test")
 }
 
-// TestPanic lets goroutines of each kind of session panic while the screen is
-// open: the terminal is restored, the user is told, a report is written, and the
-// recording is readable. If the panic is caught, the session is ended in order,
-// too.
+// TestPanic lets goroutines panic while the screen is open: the terminal is restored, the
+// user is told, a report is written, and the recording is readable. If the panic is caught,
+// the session is ended in order, too. Package session tests each kind of session.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		command, place, where string
-		code                  int
+		place, where string
+		code         int
 	}{
-		{"live", "elsewhere", "panicWhen", 2},
-		{"live", "display", "fullScreen", exitFailed},
-		{"live", "send", "Live).sendChunks", exitFailed},
-		{"live", "receive", "Live).receive", exitFailed},
-		{"live", "record", "Writer).writeAudio", exitFailed},
-		{"watch", "display", "fullScreen", exitFailed},
-		{"watch", "receive", "Watched).receive", exitFailed},
-		{"replay", "display", "fullScreen", exitFailed},
-		{"replay", "receive", "Replay).deliver", exitFailed},
+		{"elsewhere", "panicWhen", 2},
+		{"display", "fullScreen", exitFailed},
+		{"send", "Live).sendChunks", exitFailed},
+		{"receive", "Live).receive", exitFailed},
+		{"record", "Writer).writeAudio", exitFailed},
 	} {
-		t.Run(c.command+" "+c.place, func(t *testing.T) {
+		t.Run(c.place, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			trigger, rec := filepath.Join(dir, "now"), filepath.Join(dir, "rec")
-			args, begun := sessionArgs(t, c.command, rec)
-			x := inTerminalWith(t, 100, 30, []string{panicEnv + "=" + c.place + ":" + trigger, "XDG_CACHE_HOME=" + dir, "HOME=" + dir}, args...)
-			x.Shows(begun)
-			if c.command == "live" {
-				testkit.Eventually(t, "recorded audio", func() bool {
-					st, err := os.Stat(filepath.Join(rec, recording.AudioFile))
-					return err == nil && st.Size() > 1000
-				})
-			}
+			x := inTerminalWith(t, 100, 30, []string{panicEnv + "=" + c.place + ":" + trigger, "XDG_CACHE_HOME=" + dir, "HOME=" + dir}, "live", "--input", talkFile(t, 0), "--record", rec)
+			x.Shows("connected")
+			testkit.Eventually(t, "recorded audio", func() bool {
+				st, err := os.Stat(filepath.Join(rec, recording.AudioFile))
+				return err == nil && st.Size() > 1000
+			})
 			testkit.NoError(t, os.WriteFile(trigger, nil, 0o600))
 			if c.place == "record" {
 				// The session continues without a recording, and says so.
@@ -75,7 +67,7 @@ func TestPanic(t *testing.T) {
 				t.Errorf("the report does not contain the panic: %v\n%.2000s", err, text)
 			}
 			r, err := recording.Read(t.Context(), rec)
-			if err != nil || r.Length <= 0 && c.command != "watch" { // which may have no event yet
+			if err != nil || r.Length <= 0 {
 				t.Fatalf("the recording cannot be read: %v", err)
 			}
 			if c.code == exitFailed && r.Info.Ended == nil {
@@ -83,25 +75,6 @@ func TestPanic(t *testing.T) {
 			}
 		})
 	}
-}
-
-// sessionArgs are the arguments of a session with the recording rec, and what
-// its screen shows when it has begun.
-func sessionArgs(t *testing.T, command, rec string) (args []string, begun string) {
-	t.Helper()
-	switch command {
-	case "watch":
-		data := t.TempDir()
-		_, url := serve(t, "--api-key", "k", "--data", data)
-		service := []string{"--server", url, "--api-key", "k", "--ca", filepath.Join(data, "ca.pem")}
-		sender := start(t, append([]string{"live", "--input", talkFile(t, 0)}, service...)...)
-		id := sender.stream()
-		return append([]string{"watch", id, "--record", rec}, service...), "watching"
-	case "replay":
-		start(t, "live", "--input", talkFile(t, 12), "--pace", "fast", "--record", rec).ends(exitOK)
-		return []string{"replay", rec}, "recorded "
-	}
-	return []string{"live", "--input", talkFile(t, 0), "--record", rec}, "connected"
 }
 
 // TestKilledScreen kills the program with SIGKILL while the screen is up.

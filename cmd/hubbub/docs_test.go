@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"hubbub/localserver/faults"
-	"hubbub/protocol/conform"
 	"hubbub/protocol/testkit"
 )
 
@@ -193,18 +192,6 @@ func TestDocumentedLinksLead(t *testing.T) {
 			if text, err := os.ReadFile(path); err != nil || !slices.Contains(anchors(string(text)), anchor) {
 				t.Errorf("%s: %s has no heading #%s", page, target, anchor)
 			}
-		}
-	}
-}
-
-// TestContractRulesCiteSections checks that the sections that contract rules
-// cite exist in docs/service.md.
-func TestContractRulesCiteSections(t *testing.T) {
-	t.Parallel()
-	page := documentation(t)["docs/service.md"]
-	for _, r := range conform.Rules() {
-		if !strings.Contains(page, "# "+r.Section+"\n") {
-			t.Errorf("rule %s cites docs/service.md, %s: there is no such section", r.Name, r.Section)
 		}
 	}
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -11,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/protocol"
 	"hubbub/protocol/testkit"
 )
 
@@ -47,54 +44,6 @@ func TestServe(t *testing.T) {
 	server.ends(exitOK)
 	client.ends(exitFailed, "1001")
 	trusting.ends(exitFailed)
-}
-
-// TestServePlain serves without TLS and responds to curl's way of asking.
-func TestServePlain(t *testing.T) {
-	t.Parallel()
-	_, url := serve(t, "--api-key", "k", "--tls", "off")
-	if !strings.HasPrefix(url, "http://") {
-		t.Fatalf("ready line names %q", url)
-	}
-	var body struct{ Status string }
-	callPlain(t, http.MethodGet, url+"/v1/test", "", http.StatusOK, &body)
-	if body.Status != "OK" {
-		t.Errorf("the body is %+v", body)
-	}
-	start(t, "serve", "--listen", strings.TrimPrefix(url, "http://"), "--api-key", "k", "--tls", "off").ends(exitFailed)
-}
-
-// SIGTERM with half an upload: the server waits for it as long as for streams,
-// cuts it off, and exits with 0.
-func TestServeEndsBesideAStalledUpload(t *testing.T) {
-	t.Parallel()
-	server, base := serve(t, "--api-key", "k", "--tls", "off")
-	var location protocol.MediaLocation
-	callPlain(t, http.MethodPost, base+"/v1/media/input", `{"url":"media://half"}`, http.StatusCreated, &location)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
-	testkit.NoError(t, err)
-	defer conn.Close()
-	if _, err := fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf", strings.TrimPrefix(location.URL, base)); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(200 * time.Millisecond) // until the server reads the body
-	server.signal(syscall.SIGTERM)
-	server.ends(exitOK)
-}
-
-// callPlain calls an operation of a server with the key k, which must respond with
-// a status and JSON.
-func callPlain(t *testing.T, method, url, body string, status int, out any) {
-	t.Helper()
-	req, err := http.NewRequest(method, url, strings.NewReader(body))
-	testkit.NoError(t, err)
-	req.Header.Set("Authorization", "Bearer k")
-	resp, err := http.DefaultClient.Do(req)
-	testkit.NoError(t, err)
-	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(out); err != nil || resp.StatusCode != status {
-		t.Fatalf("%s %s: status %d, %v", method, url, resp.StatusCode, err)
-	}
 }
 
 // With --drain a stream that is open at SIGTERM reaches its own end.
