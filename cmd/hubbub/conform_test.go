@@ -10,6 +10,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -340,6 +341,9 @@ func wrongResponses(server string) map[string]twist {
 		"jobs/exclusive":                   {path: diarizePath, request: without("exclusive")},
 		"jobs/confidence":                  {path: diarizePath, request: without("turnLevelConfidence")},
 		"jobs/confidence of frames":        {path: jobPath, body: swap(`"resolution":0.02`, `"resolution":20`)},
+		"jobs/confidence in fractions":     {path: jobPath, body: swap(`"score":\[\d+`, `"score":[0.5`)},
+		"jobs/confidence as text":          {path: jobPath, body: swap(`"SPEAKER_00":\d+`, `"SPEAKER_00":"high"`)},
+		"jobs/exclusive as text":           {path: jobPath, body: swap(`"exclusiveDiarization":\[\{"speaker":"SPEAKER_00"`, `"exclusiveDiarization":[{"speaker":0`)},
 		"jobs/cancel":                      {method: "DELETE", path: jobPath, from: 409, to: 200},
 		"jobs/cancel nothing":              {path: jobPath, body: swap(`"canceled"`, `"succeeded"`)},
 		"jobs/list":                        {path: "/v2/jobs", body: swap(`"nextCursor":"[^"]+"`, `"nextCursor":null`)},
@@ -396,13 +400,18 @@ func TestConformSeesWhatIsWrong(t *testing.T) {
 	// What need not be offered, and is not; and a rule that needs what another one tests.
 	for rule, w := range map[string]twist{
 		"media/unchanged": {path: objectsPath, header: [2]string{"ETag", ""}},
+		"jobs/succeeded":  {path: diarizePath, body: swap(`"status":"created"`, `"status":"queued"`)},
+		"results/turns":   {path: streamPath, frames: func(s string) string { return strings.ReplaceAll(s, `"speaker"`, `"spoken!"`) }},
 		"beside/metrics":  {path: "/metrics", to: 404}, "media/put": {path: inputPath, to: 404}, "errors/too-large": {path: livePath, from: 413, to: 200},
 		"rate/headers": {request: func(r *http.Request) { r.URL.Path = "/healthz" }},
 	} {
 		t.Run("not offered "+rule, func(t *testing.T) {
 			t.Parallel()
-			results := runRules(t, client.Options{BaseURL: twisted(t, backend(rule), w)}, conform.Options{Only: []string{rule}})
-			want := map[bool]conform.Verdict{true: conform.Skipped, false: conform.NotOffered}[rule == "media/unchanged"]
+			results := runRules(t, client.Options{BaseURL: twisted(t, backend(rule), w)}, conform.Options{Only: []string{rule}, Speech: speech})
+			want := conform.NotOffered
+			if slices.Contains([]string{"media/unchanged", "jobs/succeeded", "results/turns"}, rule) {
+				want = conform.Skipped
+			}
 			if len(results) != 1 || results[0].Verdict != want {
 				t.Errorf("%+v", results)
 			}

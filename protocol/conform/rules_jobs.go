@@ -80,7 +80,13 @@ var jobRules = []Rule{
 		return fmt.Sprintf("%d turns", len(turns))
 	}},
 	{Name: "jobs/exclusive", Expected: "with exclusive the output also has exclusiveDiarization, turns without overlap", Section: "Results of a job", Chosen: true, needs: diarized, check: func(p *prober) string {
-		turns := p.diarization().Exclusive
+		p.diarization()
+		turns := outputOf[struct {
+			Exclusive []struct {
+				Speaker    string
+				Start, End float64
+			} `json:"exclusiveDiarization"`
+		}](p.diarized()).Exclusive
 		for i, t := range turns {
 			if t.Speaker == "" || t.End <= t.Start || i > 0 && t.Start < turns[i-1].End {
 				differs("its turn %d is %+v", i+1, t)
@@ -92,7 +98,14 @@ var jobRules = []Rule{
 		return fmt.Sprintf("%d turns", len(turns))
 	}},
 	{Name: "jobs/confidence", Expected: "with turnLevelConfidence each turn has the confidence of all speakers, with confidence the output has that of each frame of 20 ms, all 0 to 100", Section: "Results of a job", Chosen: true, needs: diarized, check: func(p *prober) string {
-		d := p.diarization()
+		p.diarization()
+		d := outputOf[struct {
+			Turns []struct {
+				Speaker    string
+				Confidence map[string]int
+			} `json:"diarization"`
+			Confidence *protocol.FrameConfidence
+		}](p.diarized())
 		for i, t := range d.Turns {
 			for _, of := range d.Turns {
 				if c, ok := t.Confidence[of.Speaker]; !ok || c < 0 || c > 100 {
@@ -290,12 +303,16 @@ func (p *prober) speechLocation() string { return "media://" + p.prefix + "/spee
 // diarizeSpeech is a job on the speech, and its end.
 func (p *prober) diarizeSpeech() *response {
 	p.store(p.speechLocation(), string(audiofile.WAV(p.Speech)))
-	return p.jobEnd(p.jobID(p.createJob("diarize", fmt.Sprintf(`{"url":%q,"turnLevelConfidence":true,"confidence":true,"exclusive":true}`, p.speechLocation()))))
+	created := p.createJob("diarize", fmt.Sprintf(`{"url":%q,"turnLevelConfidence":true,"confidence":true,"exclusive":true}`, p.speechLocation()))
+	return p.jobEnd(needs(func() string { return p.jobID(created) }, "jobs/created"))
 }
 
-// diarization is the output of that job.
-func (p *prober) diarization() protocol.Diarization {
-	return needs(func() protocol.Diarization { return outputOf[protocol.Diarization](p.diarized()) }, "jobs/succeeded")
+// diarization is the output of that job, as far as it can be decoded: jobs/exclusive and
+// jobs/confidence report what of theirs has another type.
+func (p *prober) diarization() (d protocol.Diarization) {
+	raw := needs(func() json.RawMessage { return outputOf[json.RawMessage](p.diarized()) }, "jobs/succeeded")
+	_ = json.Unmarshal(raw, &d)
+	return d
 }
 
 // makeVoiceprint is a job on the longest turn, and its end.

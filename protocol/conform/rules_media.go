@@ -377,6 +377,9 @@ func (p *prober) results(file string) (*exchange, []byte) {
 	if textOf(e.after, "status") != protocol.StatusDone {
 		skipped("the stream is not done: see status/done")
 	}
+	if len(turnsOf(e)) == 0 {
+		skipped("the events have no turns: see events/speech and events/shape")
+	}
 	o := &object{location: "media://live/" + e.id + "/" + file}
 	p.find(o)
 	o.out.expect(http.StatusCreated)
