@@ -171,6 +171,22 @@ func TestReconnectGivesUp(t *testing.T) {
 	}
 }
 
+// TestScreenAfterAnOutage: names that were not saved are not lost with the service.
+func TestScreenAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	server, url := serve(t, "--api-key", "k")
+	x := inTerminal(t, 100, 30, "live", "--input", talkFile(t, 0), "--server", url, "--api-key", "k", "--insecure", "--reconnect", "1s")
+	x.Shows("SPEAKER_00")
+	x.Keys("1", "r", "Anna", "Enter")
+	x.Shows("Anna")
+	server.signal(os.Kill)
+	x.Shows("not replaced within 1s", "Anna")
+	x.Keys("Escape", "e")
+	x.Shows("exported 6 files into ")
+	x.Keys("q")
+	x.ends(exitFailed)
+}
+
 // TestReconnectInterrupted interrupts while there is no connection: the program
 // ends soon, in order.
 func TestReconnectInterrupted(t *testing.T) {

@@ -219,10 +219,6 @@ func (l *Live) sourceErr() error {
 	return nil
 }
 
-// staysOpen: a session that was ended closes its screen. After a failure of the
-// source it stays, so that its user can export names that were not saved.
-func (l *Live) staysOpen() bool { return !errors.Is(l.Chunks.Err(), context.Canceled) }
-
 // waitNotice is how often a session whose input has ended says that it waits for
 // the service.
 const waitNotice = 10 * time.Second

@@ -119,8 +119,6 @@ func (r *Replay) measureLevels(ctx context.Context) error {
 	return nil
 }
 
-func (r *Replay) staysOpen() bool { return true }
-
 func (r *Replay) about() capture.Info {
 	return capture.Info{Kind: capture.File, Name: r.rec.Title(), Base: r.rec.Info.Name}
 }

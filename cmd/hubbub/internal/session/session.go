@@ -25,9 +25,6 @@ type Session interface {
 	// end ends the source early; what is under way is still passed on. It may be
 	// called at any time, more than once, from any goroutine.
 	end()
-	// staysOpen is called after run: whether a screen stays open until its user
-	// quits.
-	staysOpen() bool
 }
 
 // view is what a display shows of a session. Its methods may be called from any
@@ -95,7 +92,7 @@ func Run(ctx context.Context, s Session, d Display) error {
 	defer context.AfterFunc(ctx, s.end)()
 
 	err := recovered.Guard(func() error { return s.run(ctx, d) })
-	if recovered.Caught(err) || !d.staysOpen() || !s.staysOpen() {
+	if recovered.Caught(err) || !d.staysOpen() {
 		closeScreen()
 	}
 	var displayed error

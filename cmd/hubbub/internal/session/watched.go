@@ -167,7 +167,6 @@ func (w *Watched) setStatus(s protocol.StreamState) {
 	w.status, w.newest, w.since = s.Status, max(w.newest, s.Timestamp), w.now()
 }
 
-func (w *Watched) staysOpen() bool     { return true }
 func (w *Watched) about() capture.Info { return w.source }
 
 func (w *Watched) controls() display.Controls {
