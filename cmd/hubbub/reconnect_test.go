@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
@@ -196,7 +195,6 @@ func TestReconnectInterrupted(t *testing.T) {
 	server.says("stream opened", 1)
 	_ = server.Process.Kill()
 	p.says("stream lost, resuming: ", 1)
-	time.Sleep(time.Second) // into the back-off; not that it matters
 	p.signal(os.Interrupt)
 	p.ends(exitInterrupted)
 }
