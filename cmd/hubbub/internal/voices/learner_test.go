@@ -1,7 +1,6 @@
 package voices
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -173,37 +172,5 @@ func TestNever(t *testing.T) {
 	}
 	if err := os.Remove(filepath.Join(store.Dir, neverFile)); err != nil || !NewLearner(store).Asks() {
 		t.Errorf("it does not ask again, %v", err)
-	}
-}
-
-// TestRename keeps the voice under another name, and replaces none.
-func TestRename(t *testing.T) {
-	store := Store{filepath.Join(t.TempDir(), "voices")}
-	l := NewLearner(store)
-	l.make = madeOnce
-	samples := speech(t)
-	for label, name := range map[string]string{"SPEAKER_00": "Anna", "SPEAKER_01": "Ben"} {
-		if _, err := l.Learn(label, name, samples); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if ok, err := store.Rename("Anna", "Ben"); ok || err == nil || names(t, store) != "Anna Ben" {
-		t.Errorf("%v, %v, %s", ok, err, names(t, store))
-	}
-	if ok, err := store.Rename("Eva", "Rosa"); ok || err != nil {
-		t.Errorf("%v, %v", ok, err)
-	}
-	if ok, err := store.Rename("Anna", "Eva"); !ok || err != nil || names(t, store) != "Ben Eva" {
-		t.Errorf("%v, %v, %s", ok, err, names(t, store))
-	}
-	eva, _, _ := store.Get("Eva")
-	for i := range protocol.MaxVoiceprints - 2 {
-		eva.Name = fmt.Sprint("Person ", i)
-		if _, err := store.Put(eva); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if ok, err := store.Rename("Eva", "Anna"); !ok || err != nil || !strings.HasPrefix(names(t, store), "Anna Ben Person 0") {
-		t.Errorf("a full store: %v, %v, %s", ok, err, names(t, store))
 	}
 }

@@ -3,6 +3,7 @@ package voices
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,10 +27,12 @@ func filled(t *testing.T, list ...string) (Store, Voice) {
 	v, err := madeOnce(speech(t))
 	testkit.NoError(t, err)
 	store := Store{filepath.Join(t.TempDir(), "voices")}
+	var voices []Voice
 	for _, name := range list {
-		if _, err := store.Put(New(name, v, "")); err != nil {
-			t.Fatal(err)
-		}
+		voices = append(voices, New(name, v, ""))
+	}
+	if _, err := store.Put(voices...); err != nil {
+		t.Fatal(err)
 	}
 	return store, New("", v, "")
 }
@@ -49,6 +52,31 @@ func TestLongNames(t *testing.T) {
 	}
 	if got := names(t, store); got != "Anna" {
 		t.Errorf("stored are %s", got)
+	}
+}
+
+// TestRename keeps the voice under another name, and replaces none.
+func TestRename(t *testing.T) {
+	store, voice := filled(t, "Anna", "Ben")
+	if ok, err := store.Rename("Anna", "Ben"); ok || err == nil || names(t, store) != "Anna Ben" {
+		t.Errorf("%v, %v, %s", ok, err, names(t, store))
+	}
+	if ok, err := store.Rename("Eva", "Rosa"); ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	if ok, err := store.Rename("Anna", "Eva"); !ok || err != nil || names(t, store) != "Ben Eva" {
+		t.Errorf("%v, %v, %s", ok, err, names(t, store))
+	}
+	var people []Voice
+	for i := range protocol.MaxVoiceprints - 2 {
+		voice.Name = fmt.Sprint("Person ", i)
+		people = append(people, voice)
+	}
+	if _, err := store.Put(people...); err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := store.Rename("Eva", "Anna"); !ok || err != nil || !strings.HasPrefix(names(t, store), "Anna Ben Person 0") {
+		t.Errorf("a full store: %v, %v, %s", ok, err, names(t, store))
 	}
 }
 
