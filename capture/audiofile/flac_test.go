@@ -60,31 +60,48 @@ func TestFLAC(t *testing.T) {
 	}
 }
 
+// TestFLACDamage: silence takes the place of damaged frames, and what follows them is at its time.
 func TestFLACDamage(t *testing.T) {
 	x := capturetest.Tone(SampleRate, 440, SampleRate)
 	complete := flacBytes(t, x, SampleRate, 1, 16, true)
-	broken := bytes.Clone(complete)
-	for i := range 40 {
-		broken[len(broken)/2+i] ^= 0x55
+	unstated := flacBytes(t, x, SampleRate, 1, 16, false)
+	first := bytes.Index(complete, []byte{0xFF, 0xF8})
+	damaged := func(b []byte, from, to int) []byte {
+		b = bytes.Clone(b)
+		for i := from; i < to; i++ {
+			b[i] ^= 0x55
+		}
+		return b
 	}
+	half, end := len(complete)/2, len(complete)
 	tag := append([]byte("ID3\x04\x00\x00\x00\x00\x02\x00"), make([]byte, 256)...)
 	for _, c := range []struct {
-		name   string
-		b      []byte
-		min    int
-		notice string
+		name    string
+		b       []byte
+		samples int // at least
+		silent  [2]int
+		notice  string
 	}{
-		{"tags before and after", append(append(tag, complete...), "TAG and more"...), 16000, ""},
-		{"truncated", complete[:len(complete)/2], 6000, "truncated: the header states 1.0 s"},
-		{"damaged", broken, 6000, "damaged after 0.4 s; the remaining 0.6 s are skipped: "},
+		{"tags before and after", append(append(tag, complete...), "TAG and more"...), 16000, [2]int{}, ""},
+		{"truncated", complete[:half], 6000, [2]int{}, "truncated: the header states 1.0 s"},
+		{"a frame", damaged(complete, half, half+40), 16000, [2]int{7168, 8192}, "damaged; 0.1 s in all are replaced by silence"},
+		{"a frame of a file without its length", damaged(unstated, half, half+40), 16000, [2]int{7168, 8192}, "damaged; 0.1 s in all are replaced by silence"},
+		{"the first frame", damaged(complete, first+20, first+60), 16000, [2]int{0, 1024}, "damaged; 0.1 s in all are replaced by silence"},
+		{"a part is missing", append(bytes.Clone(complete[:half]), complete[half+2000:]...), 16000, [2]int{7168, 11264}, "damaged; 0.3 s in all are replaced by silence"},
+		{"the rest", damaged(complete, half, end), 7168, [2]int{}, "damaged after 0.4 s; the remaining 0.6 s are skipped: "},
+		{"frames again that were read", append(bytes.Clone(complete[:half]), complete[first:]...), 16000, [2]int{}, ""},
 	} {
-		d := mustDecode(t, c.name, c.b, false, 1600)
-		if len(d.samples) < c.min {
-			t.Errorf("%s: only %d samples", c.name, len(d.samples))
-		}
-		capturetest.Same(t, c.name, d.samples, x[:len(d.samples)], 2e-3)
-		if n := d.notices; !strings.Contains(n, c.notice) || (n == "") != (c.notice == "") {
-			t.Errorf("%s: notices %q", c.name, n)
+		for _, stream := range []bool{false, true} {
+			d := mustDecode(t, c.name, c.b, stream, 1600)
+			if len(d.samples) < c.samples {
+				t.Errorf("%s: only %d samples", c.name, len(d.samples))
+			}
+			want := append([]float32{}, x[:len(d.samples)]...)
+			clear(want[c.silent[0]:c.silent[1]])
+			capturetest.Same(t, c.name, d.samples, want, 2e-3)
+			if n := d.notices; !strings.Contains(n, c.notice) || (n == "") != (c.notice == "") {
+				t.Errorf("%s: notices %q", c.name, n)
+			}
 		}
 	}
 }
