@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -92,9 +93,13 @@ func TestChannels(t *testing.T) {
 			}
 		}
 	}
-	for selected, want := range map[Channels]string{3: "has 2 channels, not 3"} {
-		if _, err := Open(t.Context(), Spec{Input: path, Channels: selected}); err == nil || !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
-			t.Errorf("%v: %v", selected, err)
+	for _, c := range []struct {
+		input    string
+		selected Channels
+		want     string
+	}{{path, 3, "has 2 channels, not 3"}, {filepath.Join("audiofile", "testdata", "mono22.mp3"), 2, "has 1 channel, not 2"}} {
+		if _, err := Open(t.Context(), Spec{Input: c.input, Channels: c.selected}); err == nil || !strings.Contains(err.Error(), c.want) || hint.Of(err) == "" {
+			t.Errorf("%s, %v: %v", c.input, c.selected, err)
 		}
 	}
 	for _, text := range []string{"0", "-1", "both", "257"} {

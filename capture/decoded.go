@@ -38,6 +38,9 @@ func newDecoded(info Info, dec audiofile.Decoder, selected Channels, n *audiofil
 		}
 	}
 	m, err := newMixer(f.Rate, f.Channels, selected)
+	if f.Mono && selected > 1 {
+		_, err = newMixer(f.Rate, info.Channels, selected) // there is no second one
+	}
 	if err != nil {
 		return nil, audiofile.Named(info.Name, err)
 	}
