@@ -46,7 +46,7 @@ func OpenRecording(ctx context.Context, path string, selected Channels, stall ti
 	}
 	program, missing := exec.LookPath("ffmpeg")
 	if missing != nil {
-		return nil, fail("Install ffmpeg, which decodes other formats, or convert the file to WAV first.", "%w", err)
+		return nil, fail("Install ffmpeg, or convert the file to WAV first.", "%w; ffmpeg, which decodes other formats, is not installed", err)
 	}
 	d, failed := startDecoder(program, path, stall)
 	if failed != nil {

@@ -56,3 +56,15 @@ func TestDecoderHangs(t *testing.T) { // not parallel: it changes PATH
 		t.Errorf("the job beside a decoder that hangs did not begin before its end:\n%s", log.Bytes())
 	}
 }
+
+// Without ffmpeg, the error of a job on another format says that it is missing.
+func TestNoDecoder(t *testing.T) { // not parallel: it changes PATH
+	t.Setenv("PATH", t.TempDir())
+	s := openStore(t)
+	put(t, s, "a", "strange", []byte("\x00\x00\x00\x18ftypM4A \x00\x00\x02\x00"))
+	id := submit(t, s, newJob("a", "strange"))
+	start(t, Options{Store: s, Workers: 1, Logger: slog.New(slog.DiscardHandler)})
+	if j := over(t, s, "a", id); j.Status != store.JobFailed || !strings.Contains(j.Error, "MP4") || !strings.Contains(j.Error, "ffmpeg") || !strings.Contains(j.Error, "not installed") {
+		t.Errorf("%+v", j)
+	}
+}
