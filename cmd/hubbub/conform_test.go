@@ -353,6 +353,7 @@ func wrongResponses(server string) map[string]twist {
 		"jobs/voiceprint":                  {path: jobPath, body: swap(`"voiceprint":"[^"]+"`, `"voiceprint":""`)},
 		"jobs/one-person":                  {path: jobPath, body: swap(`"failed"`, `"succeeded"`)},
 		"jobs/identify":                    {path: jobPath, body: swap(`"match":"[^"]+"`, `"match":null`)},
+		"jobs/identify without null":       {path: jobPath, body: swap(`,"match":null`, "")},
 		"stream/ping":                      {path: streamPath, frames: swap("hubbub conform", "HUBBUB CONFORM")},
 		"stream/keep-alive":                {path: streamPath, frames: func(s string) string { return strings.ReplaceAll(s, "\x89", "\x8a") }}, // pongs instead of pings
 	}

@@ -190,6 +190,12 @@ var jobRules = []Rule{
 	}},
 	{Name: "jobs/identify", Expected: "POST /v1/identify with a voiceprint of one of the people gives the turns of that person its label as match and as speaker; the other speakers have the match null", Section: "Results of a job", Chosen: true, needs: identified, check: func(p *prober) string {
 		d := outputOf[protocol.Identification](p.identified())
+		all := outputOf[struct{ Identification, Voiceprints []map[string]json.RawMessage }](p.identified())
+		for _, of := range slices.Concat(all.Identification, all.Voiceprints) {
+			if _, ok := of["match"]; !ok {
+				differs("%s has no match", protocol.Label(textOf(of, "speaker")))
+			}
+		}
 		who := "" // the speaker of the diarization who matched
 		for _, v := range d.Voices {
 			if c, ok := v.Confidence[voiceprintLabel]; !ok || c < 0 || c > 100 {
