@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"strconv"
 	"strings"
 
 	"hubbub/localserver/engine/clustering"
@@ -23,10 +24,10 @@ const (
 	MaxText = 20_000
 
 	// magic is what a written voiceprint begins with: the format and its version.
-	magic = "hubbub-voiceprint-2:"
-	// formerMagic is that of the format before, which had the embeddings of single
+	magic = magicName + "2:"
+	// magicName is the magic without the version. Version 1 had the embeddings of single
 	// segments in one recording condition.
-	formerMagic = "hubbub-voiceprint-1:"
+	magicName = "hubbub-voiceprint-"
 )
 
 // The errors of Parse.
@@ -110,25 +111,24 @@ func Parse(text string) (v Voiceprint, err error) {
 	return newVoiceprint(embeddings, duration), nil
 }
 
-// formerFormat marks the version of the weights of a voiceprint of the former
-// format: it is outdated, whatever its weights.
-const formerFormat = "format-1-"
-
-// Version is the version of the weights that a written voiceprint was made with,
-// or an ErrInvalid.
+// Version is the version of the weights that a written voiceprint was made with, or an
+// ErrInvalid. One of another format, earlier or later, has another version, whatever its
+// weights.
 func Version(text string) (string, error) {
-	rest, ok := strings.CutPrefix(text, magic)
-	if former, has := strings.CutPrefix(text, formerMagic); has {
-		rest, ok = formerFormat+former, true
-	}
+	head, rest, _ := strings.Cut(text, ":")
+	format, ok := strings.CutPrefix(head, magicName)
+	_, err := strconv.ParseUint(format, 10, 16)
 	made, _, colon := strings.Cut(rest, ":")
-	if !ok || !colon || made == "" || len(made) > 64 || len(text) > MaxText {
+	if !ok || err != nil || !colon || made == "" || len(made) > 64 || len(text) > MaxText {
 		return "", ErrInvalid
 	}
 	for _, r := range made {
 		if r <= ' ' || r > '~' {
 			return "", ErrInvalid
 		}
+	}
+	if head+":" != magic {
+		made = "format-" + format + "-" + made
 	}
 	return made, nil
 }

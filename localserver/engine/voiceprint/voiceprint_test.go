@@ -120,8 +120,9 @@ func TestWrittenVoiceprints(t *testing.T) {
 	made, err := Version(text)
 	testkit.NoError(t, err)
 	foreign := strings.Replace(text, made, "0.1", 1)
-	former := strings.Replace(text, magic, formerMagic, 1)
-	for name, text := range map[string]string{"of another engine": foreign, "of the former format": former} {
+	former := strings.Replace(text, magic, "hubbub-voiceprint-1:", 1)
+	later := strings.Replace(text, magic, "hubbub-voiceprint-10:", 1)
+	for name, text := range map[string]string{"of another engine": foreign, "of the former format": former, "of a later format": later} {
 		if _, err := Parse(text); !errors.Is(err, ErrOutdated) || Current(text) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -136,7 +137,7 @@ func TestWrittenVoiceprints(t *testing.T) {
 			t.Fatalf("cut to %d characters: %v", i, err)
 		}
 	}
-	for _, bad := range []string{"", "hello", magic, magic + made + ":", text + "A", text + "\n", strings.Repeat("x", MaxText+1)} {
+	for _, bad := range []string{"", "hello", magic, magic + made + ":", "hubbub-voiceprint-:" + made + ":x", "hubbub-voiceprint-x:" + made + ":x", text + "A", text + "\n", strings.Repeat("x", MaxText+1)} {
 		if _, err := Parse(bad); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%.40q: %v", bad, err)
 		}
