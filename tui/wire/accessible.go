@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"hubbub/protocol"
@@ -15,7 +16,7 @@ func Sentences(s trace.Status, now time.Time) (out []string) {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	switch {
 	case s.Over && s.End.Fault:
-		add("The stream is over: %s, %s.", s.End.Type, display.TerminalSafe(s.End.Text))
+		add("The stream is over: %s, %s", s.End.Type, ended(display.TerminalSafe(s.End.Text)))
 		return out
 	case s.Over:
 		add("The stream was closed, %d, %s.", s.End.Code, protocol.CodeMeaning(s.End.Code))
@@ -53,6 +54,9 @@ func Sentences(s trace.Status, now time.Time) (out []string) {
 	return out
 }
 
+// ended is a text with one full stop at its end: what to do after a failure has one already.
+func ended(text string) string { return strings.TrimSuffix(text, ".") + "." }
+
 // Latest are the latest messages and faults as sentences, at most n, oldest first.
 // Chunks and pings are omitted.
 func Latest(s trace.Snapshot, n int) (lines []string) {
@@ -62,7 +66,7 @@ func Latest(s trace.Snapshot, n int) (lines []string) {
 			continue
 		}
 		direction := map[trace.Direction]string{trace.Outgoing: "sent ", trace.Incoming: "received "}[r.record.Dir]
-		lines = append(lines, fmt.Sprintf("%s, %s%s: %s.", r.record.At.Local().Format("15:04:05"), direction, r.record.Kind, rowText(r)))
+		lines = append(lines, fmt.Sprintf("%s, %s%s: %s", r.record.At.Local().Format("15:04:05"), direction, r.record.Kind, ended(rowText(r))))
 	}
 	slices.Reverse(lines)
 	return lines

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,19 @@ func TestFiguresAreExplained(t *testing.T) {
 		text := strings.TrimLeft(segment.Text, s.Glyphs.Live+" 0123456789.")
 		if word := strings.Fields(text)[0]; text != "service on time" && !strings.Contains(explained, word) && word != "real" && word != "B" {
 			t.Errorf("%q is not explained", segment.Text)
+		}
+	}
+}
+
+// TestSentencesHaveOneFullStop: what to do after a failure is a sentence of its own.
+func TestSentencesHaveOneFullStop(t *testing.T) {
+	l := trace.NewLog()
+	l.Record(trace.Record{Kind: trace.KindFailure, Fault: true, Text: "127.0.0.1:8580 refuses connections: Nothing listens there."})
+	l.Record(trace.Record{Stream: 1, Kind: trace.KindEnd, Type: "connection lost", Fault: true, Text: "reset: Turns up to here are kept."})
+	s := l.Snapshot()
+	for _, text := range slices.Concat(Sentences(s.Status, now), Latest(s, 5)) {
+		if !strings.HasSuffix(text, ".") || strings.HasSuffix(text, "..") {
+			t.Errorf("%q", text)
 		}
 	}
 }
