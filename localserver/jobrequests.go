@@ -121,7 +121,7 @@ func (s *Server) findJob(ctx context.Context, r *http.Request) (j store.Job, rev
 	if store.IsID(id) {
 		j, revision, err = s.store.Job(ctx, caller(r.Context()).Account, id, s.now())
 	}
-	return j, revision, found(err, "There is no job with this id", "The job could not be looked up; try again")
+	return j, revision, storeError(err, "There is no job with this id", "The job could not be looked up; try again")
 }
 
 // resultTimeout is how long a request for a result waits for the store.
@@ -139,7 +139,7 @@ func (s *Server) jobStatus(w http.ResponseWriter, r *http.Request) error {
 	defer stop()
 	output, err := jobs.Output(reading, s.store, j, s.now())
 	if err != nil { // `hubbub store purge` deletes it
-		return found(err, "The result of this job is not stored any more", "The result of the job could not be read; try again")
+		return storeError(err, "The result of this job is not stored any more", "The result of the job could not be read; try again")
 	}
 	return respond(w, http.StatusOK, protocol.JobStatus{JobID: j.ID, Status: string(j.Status), CreatedAt: protocol.FormatTime(j.Created), UpdatedAt: protocol.FormatTime(j.Updated), Output: output})
 }

@@ -134,7 +134,7 @@ func (s *Server) findStream(r *http.Request) (store.Stream, error) {
 	if err == nil && rec.Account != caller(r.Context()).Account {
 		err = store.ErrNotFound
 	}
-	return rec, found(err, "There is no stream with this id", "The stream could not be looked up; try again")
+	return rec, storeError(err, "There is no stream with this id", "The stream could not be looked up; try again")
 }
 
 // streamURL is where a client opens the stream: as httpURL.

@@ -65,7 +65,7 @@ func (s *Server) mediaOutput(w http.ResponseWriter, r *http.Request) error {
 		_, err = s.store.StatMedia(ctx, account, name, s.now())
 	}
 	if err != nil {
-		return found(err, nothingStored, "The location could not be looked up; try again")
+		return storeError(err, nothingStored, "The location could not be looked up; try again")
 	}
 	return s.grantMedia(w, r, http.MethodGet, name)
 }
@@ -211,7 +211,7 @@ func (s *Server) deleteMedia(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	account := caller(r.Context()).Account
 	if err := s.store.DeleteMedia(ctx, account, name, s.now()); err != nil {
-		return found(err, nothingStored, "The object could not be deleted; try again")
+		return storeError(err, nothingStored, "The object could not be deleted; try again")
 	}
 	s.log.Info("media deleted", "request", requestID(r.Context()), "account", account)
 	w.WriteHeader(http.StatusNoContent)

@@ -44,9 +44,9 @@ func unavailable(message string, cause error) error {
 	return &failure{http.StatusServiceUnavailable, message, cause}
 }
 
-// found is what a request fails with because a call of the store has: with 404 if what was
+// storeError is what a request fails with because a call of the store has: with 404 if what was
 // looked up is absent, else as unavailable. It is nil after a call that succeeded.
-func found(err error, absent, message string) error {
+func storeError(err error, absent, message string) error {
 	switch {
 	case err == nil:
 		return nil

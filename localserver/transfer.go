@@ -162,7 +162,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if err != nil {
-		return found(err, nothingStored, "The object could not be read; try again")
+		return storeError(err, nothingStored, "The object could not be read; try again")
 	}
 	h := w.Header()
 	h.Set("Content-Type", kind)
