@@ -96,7 +96,6 @@ type Certificate struct {
 	renew     func() (*Certificate, error) // replaces a self-signed one that has expired; nil for files
 
 	mu       sync.Mutex
-	caPEM    []byte // what clients need to trust a self-signed one
 	pair     *tls.Certificate
 	checked  time.Time
 	versions [2]fileVersion // of the loaded files
@@ -119,7 +118,7 @@ func Load(o Config, dir string, hosts []string, now func() time.Time, log *slog.
 	attributes := []any{"fingerprint", fingerprint(c.pair.Leaf)}
 	if dir != "" {
 		file := filepath.Join(dir, caFile)
-		if err := writeCA(file, c.caPEM); err != nil {
+		if err := writeCA(file, c.CAPEM()); err != nil {
 			return nil, hint.Add(fmt.Errorf("the certificate for clients cannot be stored: %w", err), "Check the permissions of the data folder.")
 		}
 		attributes = append(attributes, "ca", file)
@@ -132,12 +131,12 @@ func Load(o Config, dir string, hosts []string, now func() time.Time, log *slog.
 
 // CAPEM is what a client needs to trust a self-signed certificate, nil for others.
 func (c *Certificate) CAPEM() []byte {
-	if c == nil {
+	if c == nil || c.cert != "" {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return bytes.Clone(c.caPEM)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.pair.Certificate[0]})
 }
 
 // writeCA writes what clients need, readable by everybody, since nothing in it
@@ -234,8 +233,7 @@ func parse(raw []byte) (*Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Certificate{pair: &pair, caPEM: pem.EncodeToMemory(
-		&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})}, nil
+	return &Certificate{pair: &pair}, nil
 }
 
 // valid reports whether the certificate covers all names, and will for
@@ -334,7 +332,7 @@ func (c *Certificate) current() *tls.Certificate {
 		if renewed, err := c.renew(); err != nil {
 			c.log.Error("the TLS certificate has expired and could not be renewed", "error", err)
 		} else {
-			c.pair, c.caPEM = renewed.pair, renewed.caPEM
+			c.pair = renewed.pair
 		}
 	}
 	return c.pair

@@ -18,8 +18,8 @@ import (
 func verified(t *testing.T, c *Certificate, name string, at time.Time) error {
 	t.Helper()
 	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(c.caPEM) {
-		t.Fatalf("%s is not PEM", c.caPEM)
+	if !pool.AppendCertsFromPEM(c.CAPEM()) {
+		t.Fatalf("%s is not PEM", c.CAPEM())
 	}
 	_, err := c.pair.Leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: name, CurrentTime: at})
 	return err
@@ -53,7 +53,7 @@ func TestCertificateIsStored(t *testing.T) {
 		c, err := Create(dir, at, hosts...)
 		testkit.NoError(t, err)
 		testkit.NoError(t, verified(t, c, "localhost", at))
-		return c.caPEM
+		return c.CAPEM()
 	}
 	first := get(now, "127.0.0.1")
 	if again := get(now.Add(time.Hour), "127.0.0.1"); !bytes.Equal(first, again) {
