@@ -150,6 +150,14 @@ func (b bucket) keys(ctx context.Context, pattern string) (keys []string, err er
 	return keys, nil
 }
 
+// decode decodes the JSON value of a key.
+func decode[T any](key string, raw []byte) (value T, err error) {
+	if err = json.Unmarshal(raw, &value); err != nil {
+		err = fmt.Errorf("record %s cannot be read: %w", key, err)
+	}
+	return value, err
+}
+
 // load returns the JSON value of a key and its revision, or ErrNotFound and the
 // revision 0.
 func load[T any](ctx context.Context, b bucket, key string) (value T, revision uint64, err error) {
@@ -160,9 +168,7 @@ func load[T any](ctx context.Context, b bucket, key string) (value T, revision u
 	case err != nil:
 		return value, 0, err
 	}
-	if err = json.Unmarshal(entry.Value(), &value); err != nil {
-		err = fmt.Errorf("record %s cannot be read: %w", key, err)
-	}
+	value, err = decode[T](key, entry.Value())
 	return value, entry.Revision(), err
 }
 
@@ -208,11 +214,11 @@ func (b bucket) write(ctx context.Context, key string, value []byte, revision ui
 // change applies step to the JSON value of a key, the zero value if there is none, and
 // writes it back: see bucket.change. It writes nothing if the step has changed nothing.
 func change[T any](ctx context.Context, b bucket, key string, step func(ctx context.Context, value *T, exists bool) (changed bool, err error)) error {
-	return b.change(ctx, key, func(ctx context.Context, raw []byte) ([]byte, error) {
+	return b.change(ctx, key, func(ctx context.Context, raw []byte) (_ []byte, err error) {
 		var value T
 		if raw != nil {
-			if err := json.Unmarshal(raw, &value); err != nil {
-				return nil, fmt.Errorf("record %s cannot be read: %w", key, err)
+			if value, err = decode[T](key, raw); err != nil {
+				return nil, err
 			}
 		}
 		if changed, err := step(ctx, &value, raw != nil); err != nil || !changed {
@@ -268,6 +274,17 @@ func (b bucket) each(ctx context.Context, patterns []string, upTo uint64, visit 
 		}
 	}
 	return nil
+}
+
+// each is bucket.each for the JSON values of the keys that match one pattern.
+func each[T any](ctx context.Context, b bucket, pattern string, visit func(key string, value T)) error {
+	return b.each(ctx, []string{pattern}, 0, func(entry jetstream.KeyValueEntry) error {
+		value, err := decode[T](entry.Key(), entry.Value())
+		if err == nil {
+			visit(entry.Key(), value)
+		}
+		return err
+	})
 }
 
 // watchIdle is after how long without a value a watcher has no more of what was

@@ -234,15 +234,10 @@ func (s *Store) UpdateJob(ctx context.Context, j Job, revision uint64) (uint64, 
 // ListJobs returns the jobs of an account that match, newest first.
 func (s *Store) ListJobs(ctx context.Context, account string, now time.Time, match func(Job) bool) ([]Job, error) {
 	var found []Job
-	err := s.jobs.each(ctx, []string{hashOf(account) + ".*"}, 0, func(entry jetstream.KeyValueEntry) error {
-		var j Job
-		if err := json.Unmarshal(entry.Value(), &j); err != nil {
-			return err
-		}
+	err := each(ctx, s.jobs, hashOf(account)+".*", func(_ string, j Job) {
 		if !j.gone(now) && match(j) {
 			found = append(found, j)
 		}
-		return nil
 	})
 	slices.SortFunc(found, func(a, b Job) int { return strings.Compare(b.ID, a.ID) })
 	return found, s.report("list jobs", err)

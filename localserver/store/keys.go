@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // SharedKey is a key that one node has published for all, so that each of them can
@@ -50,12 +48,7 @@ func (s *Store) PublishedKeys(ctx context.Context, seen uint64) (keys []SharedKe
 		if version = info.State.LastSeq + 1; version == seen {
 			return nil
 		}
-		return s.keys.each(ctx, []string{">"}, 0, func(entry jetstream.KeyValueEntry) error {
-			var key SharedKey
-			err := json.Unmarshal(entry.Value(), &key)
-			keys = append(keys, key)
-			return err
-		})
+		return each(ctx, s.keys, ">", func(_ string, key SharedKey) { keys = append(keys, key) })
 	})
 	return keys, version, wrap("read keys", err)
 }

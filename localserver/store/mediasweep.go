@@ -16,15 +16,10 @@ import (
 func (s *Store) SweepMedia(ctx context.Context, now time.Time) (swept int, err error) {
 	defer func() { err = s.report("sweep media", err) }()
 	var expired []string
-	err = s.media.names.each(ctx, []string{namePrefix + ">"}, 0, func(entry jetstream.KeyValueEntry) error {
-		var rec mediaRecord
-		if err := json.Unmarshal(entry.Value(), &rec); err != nil {
-			return err
-		}
+	err = each(ctx, s.media.names, namePrefix+">", func(key string, rec mediaRecord) {
 		if rec.expired(now) {
-			expired = append(expired, entry.Key())
+			expired = append(expired, key)
 		}
-		return nil
 	})
 	if err != nil {
 		return 0, err

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
@@ -213,15 +211,10 @@ func (s *Store) Running(ctx context.Context, dead func(node string) bool) ([]Str
 
 // list returns the records that match.
 func (s *Store) list(ctx context.Context, match func(Stream) bool) (found []Stream, err error) {
-	err = s.streams.each(ctx, []string{">"}, 0, func(entry jetstream.KeyValueEntry) error {
-		var rec Stream
-		if err := json.Unmarshal(entry.Value(), &rec); err != nil {
-			return fmt.Errorf("stream %s cannot be read: %w", entry.Key(), err)
-		}
+	err = each(ctx, s.streams, ">", func(_ string, rec Stream) {
 		if match(rec) {
 			found = append(found, rec)
 		}
-		return nil
 	})
 	return found, wrap("list streams", err)
 }
