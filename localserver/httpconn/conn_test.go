@@ -158,7 +158,7 @@ func pipe(reject func(net.Conn, int, string)) (server *Conn, client net.Conn) {
 }
 
 // A client that does not finish the handshake, or does not read the response to a
-// request in plain HTTP, holds its connection for HandshakeTimeout.
+// request in plain HTTP, holds its connection for handshakeTimeout.
 func TestHandshakeTimeout(t *testing.T) {
 	t.Parallel()
 	certificate() // outside of the bubbles: it uses sockets
@@ -176,7 +176,7 @@ func TestHandshakeTimeout(t *testing.T) {
 				if n != 0 || err != io.EOF {
 					t.Errorf("%d %v", n, err)
 				}
-				if took := time.Since(began); took != HandshakeTimeout {
+				if took := time.Since(began); took != handshakeTimeout {
 					t.Errorf("after %s", took)
 				}
 				if name == "plain" {
@@ -200,7 +200,7 @@ func TestHandshakeOnce(t *testing.T) {
 		client := tls.Client(below, trusting)
 		go func() {
 			_, _ = io.WriteString(client, "first")
-			time.Sleep(2 * HandshakeTimeout)
+			time.Sleep(2 * handshakeTimeout)
 			_, _ = io.WriteString(client, "second")
 			_ = client.Close()
 		}()

@@ -21,8 +21,8 @@ import (
 	"time"
 )
 
-// HandshakeTimeout bounds the TLS handshake.
-const HandshakeTimeout = 10 * time.Second
+// handshakeTimeout bounds the TLS handshake.
+const handshakeTimeout = 10 * time.Second
 
 // logInterval is the shortest time between two errors of Accept in the log.
 const logInterval = time.Minute
@@ -98,11 +98,11 @@ func (c *Conn) Read(p []byte) (int, error) {
 
 // handshake makes the TLS handshake and reports whether it succeeded.
 func (c *Conn) handshake() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), HandshakeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
 	defer cancel()
 	err := c.tls.HandshakeContext(ctx)
 	if head, ok := errors.AsType[tls.RecordHeaderError](err); ok && head.Conn != nil && looksLikeHTTP(head.RecordHeader) {
-		_ = c.tcp.SetWriteDeadline(time.Now().Add(HandshakeTimeout))
+		_ = c.tcp.SetWriteDeadline(time.Now().Add(handshakeTimeout))
 		c.listener.Reject(c.tcp, http.StatusBadRequest, "This server requires TLS: its address begins with https")
 	} else if err != nil {
 		c.listener.Log.Debug("TLS handshake failed", "remote", c.RemoteAddr().String(), "error", err)

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// MaxLength is the longest audio of a job.
-	MaxLength = 24 * time.Hour
+	// maxLength is the longest audio of a job.
+	maxLength = 24 * time.Hour
 	// busyPause is how long a job pauses while live streams are late.
 	busyPause = 50 * time.Millisecond
 	// pushSamples is how much audio is processed before the next check for late streams.
@@ -87,7 +87,7 @@ func (a *attempt) process(path string, request protocol.JobRequest) (any, error)
 		part = 0.5
 	}
 	pass.Progress = func(share float64) { a.progress(part * (readShare + (1-readShare)*share)) }
-	err = a.read(path, MaxLength, 0, part*readShare, func(_ int64, samples []float32) error {
+	err = a.read(path, maxLength, 0, part*readShare, func(_ int64, samples []float32) error {
 		pass.Push(samples)
 		return nil
 	})

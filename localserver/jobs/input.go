@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// MaxBytes is the largest file of a job.
-	MaxBytes = 1 << 30
+	// maxBytes is the largest file of a job.
+	maxBytes = 1 << 30
 	// fetchTime bounds the fetching of an address, and fetchIdle the time without a
 	// byte.
 	fetchTime = time.Hour
@@ -63,7 +63,7 @@ func (a *attempt) copyMedia(to io.Writer, name string) error {
 		return err
 	}
 	defer func() { _ = media.Close() }()
-	if media.Size > MaxBytes {
+	if media.Size > maxBytes {
 		return errTooLarge
 	}
 	_, err = io.Copy(to, media)
@@ -80,14 +80,14 @@ func (a *attempt) copyWeb(to io.Writer, address string) error {
 		switch {
 		case response.StatusCode != http.StatusOK:
 			return failed("The address could not be fetched: it returned %d.", response.StatusCode)
-		case response.ContentLength > MaxBytes:
+		case response.ContentLength > maxBytes:
 			return errTooLarge
 		}
 		idle := time.AfterFunc(fetchIdle, cancel)
 		defer idle.Stop()
 		var n int64
-		n, err = io.Copy(to, io.LimitReader(progressReader{response.Body, func() { idle.Reset(fetchIdle) }}, MaxBytes+1))
-		if n > MaxBytes {
+		n, err = io.Copy(to, io.LimitReader(progressReader{response.Body, func() { idle.Reset(fetchIdle) }}, maxBytes+1))
+		if n > maxBytes {
 			return errTooLarge
 		}
 	}

@@ -23,7 +23,7 @@ func (a *attempt) transcribe(path string, out *protocol.Diarization) error {
 		return nil
 	}
 	recording := words.NewRecording(a.Words, list, true, nil)
-	err := a.read(path, MaxLength, 0.5, 1, func(position int64, samples []float32) error {
+	err := a.read(path, maxLength, 0.5, 1, func(position int64, samples []float32) error {
 		return recording.Audio(a.ctx, position, samples)
 	})
 	failed, first, e := recording.Finish(a.ctx)
