@@ -34,7 +34,7 @@ func TestFullDisk(t *testing.T) {
 	p.says(text, 1)
 	p.line(`^00:00:1\d.*SPEAKER_0`) // turns of later
 	p.ends(1)
-	lines := strings.Split(strings.TrimSpace(p.errors()), "\n")
+	lines := strings.Split(strings.TrimSpace(withoutWait(p.errors())), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[0], text) || lines[1] != lines[0] || !strings.HasPrefix(lines[2], "Free disk space") {
 		t.Errorf("standard error:\n%s", p.errors())
 	}

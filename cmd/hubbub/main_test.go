@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,9 +102,22 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exit-code": exitCode,
+			"quiet":     quiet,
 		},
 	})
 }
+
+// quiet demands an empty standard error. A busy machine may take long to connect, which is said there.
+func quiet(ts *testscript.TestScript, _ bool, _ []string) {
+	if text := withoutWait(ts.ReadFile("stderr")); text != "" {
+		ts.Fatalf("standard error: %s", text)
+	}
+}
+
+// withoutWait is a standard error without the notice of a slow connection.
+func withoutWait(text string) string { return slowNotice.ReplaceAllString(text, "") }
+
+var slowNotice = regexp.MustCompile(`(?m)^hubbub: connecting to .*\n`)
 
 // exitCode runs a program and compares its exit code: exit-code CODE PROGRAM ARGS...
 // Its output is for `stdout` and `stderr` as after exec.
