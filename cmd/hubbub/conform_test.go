@@ -300,14 +300,20 @@ func wrongResponses(server string) map[string]twist {
 		"rate/headers":      {path: livePath, header: [2]string{"X-RateLimit-Remaining", "many"}},
 		"rate/limit":        {path: "/v1/test", header: [2]string{"X-RateLimit-Limit", "60"}},
 
-		"keys/needed of a stream":          {path: statusPath, request: withKey},
-		"keys/needed of an object":         {path: outputPath, request: withKey},
-		"keys/needed-beside":               {path: jobPath, from: 401, to: 200},
-		"keys/needed-beside of a job":      {path: jobPath, request: withKey},
-		"keys/needed-beside to watch":      {path: watchPath, request: withKey},
-		"status/times without one":         {path: statusPath, body: swap(`"completedAt":"[^"]+",`, "")},
-		"status/times null":                {path: statusPath, body: swap(`"completedAt":"[^"]+"`, `"completedAt":null`)},
-		"media/length not accepted":        {path: outputPath, from: 404, to: 500},
+		"keys/needed of a stream":     {path: statusPath, request: withKey},
+		"keys/needed of an object":    {path: outputPath, request: withKey},
+		"keys/needed-beside":          {path: jobPath, from: 401, to: 200},
+		"keys/needed-beside of a job": {path: jobPath, request: withKey},
+		"keys/needed-beside to watch": {path: watchPath, request: withKey},
+		"status/times without one":    {path: statusPath, body: swap(`"completedAt":"[^"]+",`, "")},
+		"status/times null":           {path: statusPath, body: swap(`"completedAt":"[^"]+"`, `"completedAt":null`)},
+		"media/length not accepted": {path: outputPath, request: func(r *http.Request) {
+			if raw, _ := io.ReadAll(r.Body); strings.Contains(string(raw), "xxx") {
+				newBody(r, `{"url":"x"}`)
+			} else {
+				newBody(r, string(raw))
+			}
+		}},
 		"live/enrolled":                    {path: statusPath, body: swap(`"label":"conform"`, `"label":"conform","voiceprint":"x"`)},
 		"media/put status":                 {method: "PUT", to: 204, body: always("")},
 		"media/headers":                    {path: objectsPath, header: [2]string{"X-Content-Type-Options", ""}},
@@ -415,6 +421,30 @@ func TestConformSeesWhatIsWrong(t *testing.T) {
 			}
 			if len(results) != 1 || results[0].Verdict != want {
 				t.Errorf("%+v", results)
+			}
+		})
+	}
+}
+
+// Required rules hold where a service responds differently to what does not exist.
+func TestConformAllowsOtherResponses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := serveHere(t, localserver.Options{TLS: certificate.Config{Mode: certificate.Off}, RatePerMinute: -1, DataDir: dir}).URL()
+	other, err := apikeys.Create(dir, apikeys.Spec{Account: "other", Plan: "pro", Expires: time.Hour}, time.Now())
+	testkit.NoError(t, err)
+	for name, w := range map[string]twist{
+		"gone":       {path: outputPath, from: 404, to: 410},
+		"an address": {path: outputPath, from: 404, to: 201, body: always(`{"url":"` + server + `/nothing"}`)},
+		"invalid ID": {path: statusPath, from: 404, to: 400, body: always(`{"message":"m","errors":[{"field":"id","message":"m"}]}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			results := runRules(t, client.Options{BaseURL: twisted(t, server, w)}, conform.Options{Only: []string{"media", "errors"}, RequiredOnly: true, OtherKey: other})
+			for _, r := range results {
+				if r.Verdict != conform.Holds && r.Name != "media/retention" {
+					t.Errorf("%s %s: %s", r.Verdict, r.Name, r.Seen)
+				}
 			}
 		})
 	}
