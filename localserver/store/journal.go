@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -47,8 +48,9 @@ const finalHeader = "Hubbub-Final"
 // as one entry, a line each, so that a batch costs one write.
 //
 // The write names the entry that it follows. So a message that is appended twice
-// is stored once, however late it arrives, and a node that was considered dead cannot
-// append to a stream that another one has completed (Amend). That is ErrConflict.
+// is stored once, however late it arrives, and of two concurrent writers one is
+// refused: a node that was considered dead cannot append to a stream that another one
+// has completed (Amend). That is ErrConflict.
 func (s *Store) Append(ctx context.Context, stream string, first int, messages [][]byte) (err error) {
 	defer func() { err = s.report("append events", err) }()
 	if len(messages) == 0 {
@@ -67,7 +69,7 @@ func (s *Store) Append(ctx context.Context, stream string, first int, messages [
 	// Another write came first, perhaps an earlier attempt of this one. Only
 	// the stored events decide: a leader that was just elected refuses writes for a
 	// while with the same error, and may not know the newest entries yet.
-	_, end, err = s.read(ctx, stream)
+	stored, end, err := s.read(ctx, stream)
 	if err != nil {
 		return err
 	}
@@ -77,6 +79,8 @@ func (s *Store) Append(ctx context.Context, stream string, first int, messages [
 		return ErrConflict
 	case known < 0:
 		return errRetry
+	case !slices.EqualFunc(stored[first:first+known], messages[:known], bytes.Equal):
+		return ErrConflict
 	case known == len(messages):
 		s.tails.Store(stream, end)
 		return nil

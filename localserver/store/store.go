@@ -203,8 +203,14 @@ func (s *Store) closed(conn *nats.Conn) {
 // server hangs. Err says why.
 func (s *Store) Lost() <-chan struct{} { return s.lost.Done() }
 
-// Err is nil until the store is lost.
-func (s *Store) Err() error { return context.Cause(s.lost) }
+// Err is nil until the store is lost or closed.
+func (s *Store) Err() error {
+	err := context.Cause(s.lost)
+	if err == nil && s.conn.IsClosed() {
+		err = nats.ErrConnectionClosed
+	}
+	return err
+}
 
 // Close stops the store and releases its folder. It waits until everything is
 // written. The folder of an embedded server that hangs remains locked.
