@@ -362,6 +362,22 @@ func TestPermitIsUsedOnce(t *testing.T) {
 	})
 }
 
+// A permit that another write has claimed, and may still use up, cannot be claimed.
+func TestClaimedPermit(t *testing.T) {
+	s := open(t, "")
+	claimed := fmt.Appendf(nil, `{"blob":"of another","at":%q}`, time.Now().Format(time.RFC3339))
+	testkit.NoError(t, s.media.names.Put(t.Context(), permitPrefix+"permit", claimed))
+	w, err := s.CreateMedia(t.Context(), "a", "x", at(noon))
+	testkit.NoError(t, err)
+	defer w.Abort()
+	w.Bind("permit")
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := w.claim(ctx); !Unknown(err) {
+		t.Errorf("the claim of another: %v", err)
+	}
+}
+
 // A claim that was neither used nor given back, because its server has died, is taken over.
 func TestAbandonedClaimOfAPermit(t *testing.T) {
 	s := open(t, "")
