@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -61,4 +62,24 @@ func TestSecretIsGeneratedOnce(t *testing.T) {
 			t.Error("two secrets of one name")
 		}
 	}
+}
+
+// A change is made again for the value of a write that came in between.
+func TestChangeAfterAnotherWrite(t *testing.T) {
+	both(t, func(t *testing.T, s *Store) {
+		var seen []string
+		testkit.NoError(t, s.counters.change(t.Context(), "k", func(ctx context.Context, value []byte) ([]byte, error) {
+			if seen = append(seen, string(value)); len(seen) == 1 {
+				if err := s.counters.Put(ctx, "k", []byte("another")); err != nil {
+					return nil, err
+				}
+			}
+			return append(value, " and mine"...), nil
+		}))
+		entry, err := s.counters.Get(t.Context(), "k")
+		testkit.NoError(t, err)
+		if !slices.Equal(seen, []string{"", "another"}) || string(entry.Value()) != "another and mine" {
+			t.Errorf("saw %q, wrote %q", seen, entry.Value())
+		}
+	})
 }
