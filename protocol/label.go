@@ -43,45 +43,43 @@ func plainLabel(s string) bool {
 	return true
 }
 
-// Clean cleans text from a network for one line of a terminal: it is Printable, with single
-// spaces, at most maxRunes characters of it. Text that was cut ends in "..." within that
-// length.
+// Clean cleans text from a network for one line of a terminal: it keeps printable
+// characters, the joiners that they need, and single spaces, at most maxRunes of
+// them. Text that was cut ends in "..." within that length.
 func Clean(s string, maxRunes int) string {
-	s = strings.Join(strings.Fields(Printable(strings.ToValidUTF8(s, ""))), " ")
-	if utf8.RuneCountInString(s) <= maxRunes {
-		return s
-	}
-	keep := string([]rune(s)[:max(0, maxRunes-3)])
-	return strings.TrimRight(keep, " "+string(zwnj)+string(zwj)) + "..."[:min(3, maxRunes)]
-}
-
-// Printable is what a terminal can show of a text on one line: its printable characters, and the
-// invisible ones that they need. White space becomes blanks.
-func Printable(s string) string {
-	runes := []rune(s)
-	kept := make([]rune, 0, len(runes))
-	last := rune(0) // of kept, variation selectors left out
-	for i, r := range runes {
+	var b strings.Builder
+	n, space, cut := 0, false, false
+	last := rune(0) // written last, variation selectors excluded
+	for i, r := range s {
 		switch {
-		case unicode.IsSpace(r):
-			r = ' '
 		case IsJoiner(r):
-			if i+1 == len(runes) || !joins(last, r, runes[i+1]) {
+			if next, _ := utf8.DecodeRuneInString(s[i+utf8.RuneLen(r):]); space || !Joins(last, r, next) {
 				continue
 			}
-		case unicode.Is(unicode.Variation_Selector, r):
-			// After a symbol it selects its text or its emoji form.
-			if unicode.IsSymbol(last) && kept[len(kept)-1] == last && (r == '\ufe0e' || r == '\ufe0f') {
-				kept = append(kept, r)
-			}
+		case unicode.IsSpace(r):
+			space = n > 0
 			continue
-		case !unicode.IsPrint(r):
+		case r == utf8.RuneError || !unicode.IsPrint(r):
 			continue
 		}
-		kept = append(kept, r)
-		last = r
+		if space {
+			b.WriteByte(' ')
+			n, space = n+1, false
+		}
+		b.WriteRune(r)
+		if !unicode.Is(unicode.Variation_Selector, r) {
+			last = r
+		}
+		if n++; n > maxRunes {
+			cut = true
+			break
+		}
 	}
-	return string(kept)
+	if !cut {
+		return b.String()
+	}
+	keep := []rune(b.String())[:max(0, maxRunes-3)]
+	return strings.TrimRight(string(keep), " "+string(zwnj)+string(zwj)) + "..."[:min(3, maxRunes)]
 }
 
 // The joiners are invisible characters with an effect: in some scripts they change
@@ -100,9 +98,9 @@ var joining = []*unicode.RangeTable{
 // IsJoiner reports whether r is a joiner.
 func IsJoiner(r rune) bool { return r == zwnj || r == zwj }
 
-// joins reports whether a joiner between two characters, variation selectors
+// Joins reports whether a joiner between two characters, variation selectors
 // excluded, has an effect. Without one, two different names could look the same.
-func joins(before, joiner, after rune) bool {
+func Joins(before, joiner, after rune) bool {
 	if !unicode.IsPrint(after) {
 		return false
 	}

@@ -100,7 +100,7 @@ func (t *textInput) insert(text string) {
 		if r == '\t' || r == '\n' || r == '\r' {
 			r = ' '
 		}
-		if unicode.IsPrint(r) && r != utf8.RuneError || protocol.IsJoiner(r) {
+		if r == ' ' || protocol.IsJoiner(r) || protocol.Clean(string(r), 2) != "" {
 			t.before += string(r)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -14,13 +15,43 @@ import (
 	"hubbub/tui/canvas"
 )
 
-// TerminalSafe makes text from a network or a file name safe for a terminal: it has no escape
-// sequences, and is printable.
+// TerminalSafe makes text from a network or a file name safe for a terminal. It removes
+// escape sequences, control characters, and invisible characters that reorder
+// or hide text; line breaks become spaces. Joiners stay where scripts and emoji
+// need them.
 func TerminalSafe(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r >= 0x7f }) {
 		return s
 	}
-	return protocol.Printable(ansi.Strip(strings.ToValidUTF8(s, "\uFFFD")))
+	runes := []rune(ansi.Strip(strings.ToValidUTF8(s, "\uFFFD")))
+	kept := make([]rune, 0, len(runes))
+	last := rune(0) // in kept, variation selectors left out
+	for i, r := range runes {
+		next := rune(0)
+		if i+1 < len(runes) {
+			next = runes[i+1]
+		}
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			r = ' '
+		case protocol.IsJoiner(r):
+			if !protocol.Joins(last, r, next) {
+				continue
+			}
+		case unicode.Is(unicode.Variation_Selector, r):
+			// After a symbol it selects its text or its emoji form.
+			if !unicode.IsSymbol(last) || r != '\ufe0e' && r != '\ufe0f' || len(kept) > 0 && kept[len(kept)-1] != last {
+				continue
+			}
+			kept = append(kept, r)
+			continue
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r), unicode.Is(unicode.Co, r):
+			continue
+		}
+		kept = append(kept, r)
+		last = r
+	}
+	return string(kept)
 }
 
 // ErrorText is an error on one line, with its hint.
