@@ -67,14 +67,13 @@ func (e Event) IsTurn() bool {
 	return e.Err == "" && (e.Type == TypeSpeakerStart || e.Type == TypeSpeakerEnd)
 }
 
-// eventJSON is the JSON form of an Event.
-type eventJSON struct {
-	Type    string         `json:"type"`
-	Data    *eventDataJSON `json:"data,omitempty"`
-	Message *string        `json:"message,omitempty"`
+// speakerJSON is the JSON form of a start or an end.
+type speakerJSON struct {
+	Type string           `json:"type"`
+	Data *speakerDataJSON `json:"data"`
 }
 
-type eventDataJSON struct {
+type speakerDataJSON struct {
 	Timestamp *float64        `json:"timestamp"`
 	Speaker   *string         `json:"speaker"`
 	Match     json.RawMessage `json:"match,omitempty"` // a string; null = no longer
@@ -94,14 +93,14 @@ func NewMatchEvent(seconds float64, speaker, match string) Event {
 // Moved is a start or an end at another time in seconds, or with another label.
 func (e Event) Moved(seconds float64, speaker string) Event {
 	e.Timestamp, e.Speaker = Round1ms(seconds), speaker
-	data := &eventDataJSON{Timestamp: &e.Timestamp, Speaker: &e.Speaker}
+	data := &speakerDataJSON{Timestamp: &e.Timestamp, Speaker: &e.Speaker}
 	switch {
 	case e.Unmatched:
 		data.Match = json.RawMessage("null")
 	case e.Match != "":
 		data.Match, _ = json.Marshal(e.Match) // a string always marshals
 	}
-	return withRaw(e, eventJSON{Type: e.Type, Data: data})
+	return withRaw(e, speakerJSON{e.Type, data})
 }
 
 // maxTranscript bounds the transcript of a turn, in characters.
@@ -128,8 +127,8 @@ func NewTextEvent(t Turn) Event {
 
 func (e *Event) fillText(raw []byte) error {
 	var w textJSON
-	if err := json.Unmarshal(raw, &w); err != nil {
-		return fmt.Errorf("text is not as specified: %w", WrongType(err))
+	if err := e.decode(raw, &w); err != nil {
+		return err
 	}
 	d := w.Data
 	if d == nil || d.Speaker == nil || d.Start == nil || d.End == nil || d.Text == nil {
@@ -142,10 +141,15 @@ func (e *Event) fillText(raw []byte) error {
 	return nil
 }
 
+// errorJSON is the JSON form of an error.
+type errorJSON struct {
+	Type    string  `json:"type"`
+	Message *string `json:"message"`
+}
+
 // NewErrorEvent builds an error message.
 func NewErrorEvent(message string) Event {
-	return withRaw(Event{Type: TypeError, Message: message},
-		eventJSON{Type: TypeError, Message: &message})
+	return withRaw(Event{Type: TypeError, Message: message}, errorJSON{TypeError, &message})
 }
 
 // withRaw is an event with its JSON form.
@@ -182,34 +186,51 @@ func (e *Event) fill(raw []byte) error {
 	switch head.Type {
 	case "":
 		return errors.New("message has no type")
-	case TypeSpeakerStart, TypeSpeakerEnd, TypeError:
+	case TypeSpeakerStart, TypeSpeakerEnd:
+		return e.fillSpeaker(raw)
+	case TypeError:
+		return e.fillError(raw)
 	case TypeText:
 		return e.fillText(raw)
 	case TypeStreamState:
 		e.fillState(raw)
-		return nil
-	default: // the other fields are not known
-		return nil
 	}
-	var w eventJSON
-	if err := json.Unmarshal(raw, &w); err != nil {
-		return fmt.Errorf("%s is not as specified: %w", head.Type, WrongType(err))
+	return nil // the other fields of an unknown type are not known
+}
+
+// decode parses the fields of the message's type; others may be of any kind.
+func (e *Event) decode(raw []byte, form any) error {
+	if err := json.Unmarshal(raw, form); err != nil {
+		return fmt.Errorf("%s is not as specified: %w", e.Type, WrongType(err))
 	}
-	if head.Type == TypeError {
-		if w.Message == nil {
-			return errors.New("error without a message")
-		}
-		e.Message = *w.Message
-		return nil
+	return nil
+}
+
+func (e *Event) fillSpeaker(raw []byte) error {
+	var w speakerJSON
+	if err := e.decode(raw, &w); err != nil {
+		return err
 	}
 	if w.Data == nil || w.Data.Timestamp == nil || w.Data.Speaker == nil {
-		return fmt.Errorf("%s without data.timestamp and data.speaker", head.Type)
+		return fmt.Errorf("%s without data.timestamp and data.speaker", e.Type)
 	}
 	if *w.Data.Timestamp < 0 {
-		return fmt.Errorf("%s with a negative timestamp", head.Type)
+		return fmt.Errorf("%s with a negative timestamp", e.Type)
 	}
 	e.Timestamp, e.Speaker = *w.Data.Timestamp, *w.Data.Speaker
 	return e.fillMatch(w.Data.Match)
+}
+
+func (e *Event) fillError(raw []byte) error {
+	var w errorJSON
+	if err := e.decode(raw, &w); err != nil {
+		return err
+	}
+	if w.Message == nil {
+		return errors.New("error without a message")
+	}
+	e.Message = *w.Message
+	return nil
 }
 
 // WrongType names the field of a value of the wrong type, in the terms of JSON instead of Go's.
