@@ -306,6 +306,14 @@ func TestHandshakeRejected(t *testing.T) {
 			w.Header().Set("Sec-WebSocket-Accept", "wrong")
 			w.WriteHeader(http.StatusSwitchingProtocols)
 		}, "101 Switching Protocols: this is not a WebSocket", "headers Upgrade and Connection"},
+		{"compression", func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Set("Sec-WebSocket-Extensions", "permessage-deflate") // which the client has not
+			upgrader := websocket.Upgrader{EnableCompression: true}
+			if conn, err := upgrader.Upgrade(w, r, nil); err == nil {
+				defer conn.Close()
+				protocoltest.Drain(conn)
+			}
+		}, "it uses an extension that was not asked for: permessage-deflate", "RFC 6455"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			address, ca := protocoltest.ServeTLS(t, c.h, nil)

@@ -116,7 +116,22 @@ func (c *Client) dialStream(ctx context.Context, u *url.URL, head http.Header) (
 		_ = conn.Close()
 		return nil, nil, ctx.Err()
 	}
+	if extension(resp) != "" {
+		if conn != nil {
+			_ = conn.Close()
+		}
+		return nil, resp, websocket.ErrBadHandshake
+	}
 	return conn, resp, err
+}
+
+// extension is what a response switches to besides WebSocket. None is asked for, and the
+// read limit does not bound what a compressed message expands to.
+func extension(resp *http.Response) string {
+	if resp == nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		return ""
+	}
+	return resp.Header.Get("Sec-WebSocket-Extensions")
 }
 
 // streamURL checks the address of a stream. Its errors do not show the token.
@@ -157,6 +172,8 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 	n, _ := resp.Body.Read(body) // gorilla has read all there is into memory
 	e := c.responseError(resp, body[:n])
 	switch s := e.Status; {
+	case extension(resp) != "":
+		e.Message, e.hint = "it uses an extension that was not asked for: "+c.clean(extension(resp), 80), "The service, or a proxy in between, does not implement WebSocket (RFC 6455) correctly: tell its operator."
 	case s/100 < 3:
 		e.Message, e.hint = "this is not a WebSocket", HintWebSocket
 	case s == http.StatusBadRequest && !wantsTLS.Match(body[:n]), s == http.StatusMethodNotAllowed, s == http.StatusUpgradeRequired, s == http.StatusNotImplemented:
