@@ -107,7 +107,9 @@ func (m *eventMerger) add(e protocol.Event) (out []protocol.Event) {
 			m.early = slices.DeleteFunc(m.early, sameSpeaker)
 			return nil
 		}
-		out = m.advance(e.Timestamp)
+		if e.Fault == "" {
+			out = m.advance(e.Timestamp)
+		}
 		if i := slices.Index(m.carried, e.Speaker); i >= 0 && e.Type == protocol.TypeSpeakerStart {
 			m.continueTurn(i, e)
 			return out
@@ -157,11 +159,17 @@ func (m *eventMerger) move(e protocol.Event, at float64) protocol.Event {
 	return moved
 }
 
+// note notes an event that is returned. What is decided is not told by a wrong one, whose
+// time may be beyond the audio.
 func (m *eventMerger) note(e protocol.Event) {
-	m.last = max(m.last, e.Timestamp)
 	if e.Type == protocol.TypeSpeakerEnd {
 		delete(m.open, e.Speaker)
-	} else if _, ok := m.open[e.Speaker]; !ok && len(m.open) < protocol.MaxLabels {
+	}
+	if e.Fault != "" {
+		return
+	}
+	m.last = max(m.last, e.Timestamp)
+	if _, ok := m.open[e.Speaker]; e.Type == protocol.TypeSpeakerStart && !ok && len(m.open) < protocol.MaxLabels {
 		m.open[e.Speaker] = e
 	}
 }

@@ -65,6 +65,25 @@ func TestResumes(t *testing.T) {
 	}
 }
 
+// TestResumesAfterATimeBeyondTheAudio: a time that cannot be tells nothing of what is decided.
+func TestResumesAfterATimeBeyondTheAudio(t *testing.T) {
+	s := &lossyService{t: t, resumes: true}
+	s.streams = []script{
+		s.receives(0, 40, sending(cutConnection, "start 0.5 A", "end 1.5 A", "start 3600 B", "start 3.5 C")),
+		s.receives(1, -1, sending(closeNormally, "start 1 C", "end 3 C")),
+	}
+	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true, Latency: 5 * time.Second}, nil)
+	sendChunks(t, l, 0, 60)
+	testkit.NoError(t, l.EndOfStream(context.Background()))
+	lines, _, _ := receiveAll(t, l)
+	if want := []string{"start 0.5 A", "end 1.5 A", "start 3600 B", "start 3.5 C", "end 5.5 C"}; !slices.Equal(lines, want) {
+		t.Errorf("events %q, want %q", lines, want)
+	}
+	if len(s.got[1]) != 35 {
+		t.Errorf("the second stream got %v", s.got[1])
+	}
+}
+
 // TestGap keeps a live source without a service for longer than a new
 // stream lets one catch up.
 func TestGap(t *testing.T) {
