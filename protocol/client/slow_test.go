@@ -204,6 +204,39 @@ func TestServiceThatDecidesAtTheEndIsWaitedFor(t *testing.T) {
 	}
 }
 
+// A service that pings and then reads nothing for a while gets its pong late. Of several
+// pings it gets that of the newest.
+func TestPongToASlowService(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slept := make(chan struct{})
+		s := pipeStream(t, func(t *testing.T, conn *websocket.Conn) {
+			var pongs []string
+			conn.SetPongHandler(func(content string) error { pongs = append(pongs, content); return nil })
+			conn.SetPingHandler(func(content string) error {
+				if len(pongs) == 0 { // the first one: no other write of the client waits now
+					for _, own := range []string{"1", "2", "3"} {
+						_ = conn.WriteControl(websocket.PingMessage, []byte(own), time.Now().Add(testkit.Timeout))
+						time.Sleep(time.Second)
+					}
+					close(slept)
+				}
+				return nil
+			})
+			untilEnd(t, conn)
+			if len(pongs) != 2 || pongs[0] != "1" || pongs[1] != "3" {
+				t.Errorf("pongs %q", pongs)
+			}
+			protocoltest.CloseWith(conn, 1000, "")
+		}, nil)
+		<-slept
+		testkit.NoError(t, s.EndOfStream(context.Background()))
+		if _, info := collect(t, s); info.Reason != Completed {
+			t.Errorf("%+v", info)
+		}
+	})
+}
+
 // Pings that are never answered use a bounded amount of memory, and a late answer
 // still acknowledges audio.
 func TestManyUnansweredPings(t *testing.T) {

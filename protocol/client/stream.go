@@ -19,7 +19,8 @@ import (
 //     Each write is bounded by writeTimeout.
 //   - The reader is a goroutine. It alone reads, delivers events, decides why
 //     the stream ended and closes the channel of events.
-//   - The pinger is a goroutine that sends pings until the reader has ended.
+//   - The pinger is a goroutine that sends pings and pongs until the reader has
+//     ended.
 //
 // Whoever finds that the stream cannot continue passes the cause to abort or
 // writeFailed, which makes the reader return.
@@ -66,6 +67,7 @@ type Stream struct {
 	events     chan protocol.Event
 	aborted    chan struct{} // closed by the first abort, at the latest by that of the reader at its end
 	pingNow    chan struct{}
+	pongs      chan string // the newest ping of the service, to be answered
 	goroutines sync.WaitGroup
 
 	receiveOnly bool // nothing is sent: the service ends the stream when it is over
@@ -121,10 +123,12 @@ func newStream(conn *websocket.Conn, config config) *Stream {
 		events:       make(chan protocol.Event, config.eventQueue),
 		aborted:      make(chan struct{}),
 		pingNow:      make(chan struct{}, 1),
+		pongs:        make(chan string, 1),
 		frame:        make([]byte, 0, protocol.ChunkBytes),
 		open:         map[string]float64{},
 	}
 	conn.SetReadLimit(maxMessageBytes)
+	conn.SetPingHandler(s.pinged)
 	conn.SetPongHandler(s.pong)
 	return s
 }

@@ -351,37 +351,57 @@ func (s *Stream) writeFailed(err error) {
 	_ = s.conn.SetReadDeadline(s.failedAt.Add(s.config.writeGrace))
 }
 
+// pinged notes a ping of the service for the pinger: the reader does not wait for a service
+// that reads nothing. Of several pings, the newest is answered (RFC 6455, 5.5.3). gorilla
+// calls it from within the reader.
+func (s *Stream) pinged(payload string) error {
+	s.tracer.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindPing, Size: len(payload)})
+	select {
+	case <-s.pongs:
+	default:
+	}
+	s.pongs <- payload // the reader alone fills it
+	return nil
+}
+
 // ping is the pinger goroutine. It sends a ping at once, for a first round-trip
 // time, one behind the first chunk, and then at intervals, which tells a silent
 // service from a dead one. The intervals behind the first chunk begin short and
 // double, so that a slow service answers before it is taken for a dead one. A
-// pong also acknowledges what was sent before its ping.
+// pong also acknowledges what was sent before its ping. It also answers the
+// service's pings.
 func (s *Stream) ping() {
 	defer s.goroutines.Done()
 	defer s.recovered("pinging")
 	interval := s.config.pingEvery
-	timer := time.NewTimer(interval)
+	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		number := s.nextPing()
-		payload := binary.BigEndian.AppendUint64(nil, number)
-		s.tracer.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindPing, Size: len(payload)}) // the pong may come before the write returns
-		err := s.conn.WriteControl(websocket.PingMessage, payload, time.Now().Add(s.config.writeTimeout))
-		switch {
-		case err == nil || errors.Is(err, websocket.ErrCloseSent):
-		case isTimeout(err):
-			// A chunk is being written; its own deadline counts.
-		default:
-			s.writeFailed(err)
-		}
-		timer.Reset(interval)
-		interval = min(2*interval, s.config.pingEvery)
 		select {
+		case payload := <-s.pongs:
+			s.control(websocket.PongMessage, trace.KindPong, []byte(payload))
+			continue
 		case <-timer.C:
 		case <-s.pingNow:
 			interval = s.config.pingEvery / 8
 		case <-s.aborted:
 			return
 		}
+		s.control(websocket.PingMessage, trace.KindPing, binary.BigEndian.AppendUint64(nil, s.nextPing()))
+		timer.Reset(interval)
+		interval = min(2*interval, s.config.pingEvery)
+	}
+}
+
+// control sends a ping or a pong.
+func (s *Stream) control(kind int, record trace.Kind, payload []byte) {
+	s.tracer.put(trace.Record{Dir: trace.Outgoing, Kind: record, Size: len(payload)}) // a response may come before the write returns
+	err := s.conn.WriteControl(kind, payload, time.Now().Add(s.config.writeTimeout))
+	switch {
+	case err == nil || errors.Is(err, websocket.ErrCloseSent):
+	case isTimeout(err):
+		// A chunk is being written; its own deadline counts.
+	default:
+		s.writeFailed(err)
 	}
 }

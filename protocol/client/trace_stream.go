@@ -50,13 +50,6 @@ func (s *Stream) trace(t *tracer, number int) {
 	}
 	st := &streamTracer{tracer: t, stream: number, socket: s.tcp()}
 	s.tracer = st
-	ping := s.conn.PingHandler()
-	s.conn.SetPingHandler(func(payload string) error {
-		st.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindPing, Size: len(payload)})
-		err := ping(payload)
-		st.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindPong, Size: len(payload)})
-		return err
-	})
 	shut := s.conn.CloseHandler()
 	s.conn.SetCloseHandler(func(code int, text string) error {
 		st.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindClose, Code: code, Text: text, Size: len(text)})
