@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -201,13 +202,16 @@ func (m MediaLocation) Validate() *ValidationErrorResponse {
 }
 
 func checkObject(body []byte) *ValidationErrorResponse {
+	// The object is stored and returned inside of another one, which has to be readable, too:
+	// package json reads 10,000 levels.
+	inside := slices.Concat([]byte("["), body, []byte("]"))
 	switch {
 	case len(body) == 0:
 		return Invalid("", "is missing; it must be a JSON object")
 	case !utf8.Valid(body):
 		return Invalid("", "is not valid UTF-8")
-	case !json.Valid(body):
-		return Invalid("", "is not valid JSON")
+	case !json.Valid(body), !json.Valid(inside):
+		return Invalid("", "is not valid JSON, or nested too deeply")
 	case body[0] != '{':
 		return Invalid("", "must be a JSON object")
 	}
