@@ -16,8 +16,10 @@ const (
 	// maxWaiting bounds the events of a stream that wait for the store. Events
 	// beyond it are counted as lost, and the record of the stream reads error.
 	maxWaiting = 10000
-	// batchSize is how many events one call of the store takes.
-	batchSize = 500
+	// batchSize is how many events one call of the store takes, and batchBytes how many
+	// bytes of them: a message of NATS has 1 MiB at most.
+	batchSize  = 500
+	batchBytes = 512 << 10
 	// retryInterval is how long after a failure the store is called again: a client that
 	// waits for the end of its stream has some attempts.
 	retryInterval = 500 * time.Millisecond
@@ -200,7 +202,7 @@ func (j *journal) renew(ctx context.Context) {
 func (j *journal) writeWaiting(ctx context.Context) (ended bool, err error) {
 	for {
 		j.mu.Lock()
-		batch := j.waiting[:min(len(j.waiting), batchSize)]
+		batch := j.batch()
 		first, closing := j.stored, j.closing
 		j.mu.Unlock()
 		if len(batch) == 0 {
@@ -225,6 +227,17 @@ func (j *journal) writeWaiting(ctx context.Context) (ended bool, err error) {
 		j.mu.Unlock()
 		j.publishProgress(false)
 	}
+}
+
+// batch returns the events that the next call of the store takes. The caller holds mu.
+func (j *journal) batch() [][]byte {
+	size := 0
+	for i, raw := range j.waiting {
+		if size += len(raw); i == batchSize || i > 0 && size > batchBytes {
+			return j.waiting[:i]
+		}
+	}
+	return j.waiting
 }
 
 // finishRecord writes the end of the stream into its record. An end that other nodes have

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"hubbub/localserver/store"
+	"hubbub/protocol/testkit"
 )
 
 // Lost responses neither lose events nor store them twice.
@@ -40,6 +42,30 @@ func TestJournalSurvivesAnOutage(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Texts that wait together can be larger than a message of NATS may be.
+func TestJournalDividesLargeEvents(t *testing.T) {
+	s, err := store.Open(context.Background(), store.Options{})
+	testkit.NoError(t, err)
+	defer func() { _ = s.Close() }()
+	var want [][]byte
+	j := newJournal(s, testID, discard)
+	for i := range 30 {
+		want = append(want, fmt.Appendf(nil, "%d %s", i, strings.Repeat("x", 100<<10)))
+		j.add(want[i])
+	}
+	j.finish(endOfStream, time.Now())
+	go j.run()
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Timeout)
+	defer cancel()
+	waitFor(ctx, j.done)
+	if rest := j.handOver(); rest != nil {
+		t.Fatalf("%d events wait", len(rest.Events))
+	}
+	if got, err := s.Messages(t.Context(), testID); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%d events are stored, %v", len(got), err)
+	}
 }
 
 // Events beyond the bound are counted.

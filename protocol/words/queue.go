@@ -188,7 +188,7 @@ func (q *Queue) recognise(parts [][]float32) string {
 	defer q.mu.Unlock()
 	q.stats.Recognised++
 	q.next = firstInterval
-	return strings.Join(all, " ")
+	return clean(strings.Join(all, " "))
 }
 
 // failed sets when the next attempt is made, and reports the first failure.

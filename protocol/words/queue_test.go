@@ -3,6 +3,7 @@ package words
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -133,6 +134,21 @@ func TestQueueWaitsAfterFailures(t *testing.T) {
 		}
 		q.Close()
 	})
+}
+
+// The words of a turn are bounded, however many parts it has.
+func TestTextOfALongTurnIsBounded(t *testing.T) {
+	var got protocol.Turn
+	q := NewQueue(Options{
+		Recogniser: recogniser(func(context.Context, []byte) (string, error) { return strings.Repeat("x", maxText), nil }),
+		Deliver:    func(_ context.Context, x protocol.Turn) { got = x },
+	})
+	q.Audio(0, make([]float32, 60*sampleRate))
+	q.Turn(protocol.Turn{Speaker: "A", End: 60})
+	q.Drain(t.Context())
+	if n := len(got.Text); n != maxText {
+		t.Errorf("%d bytes", n)
+	}
 }
 
 func TestQueueIsBoundedAndCounts(t *testing.T) {

@@ -47,7 +47,8 @@ func (e *Error) Error() string { return e.what }
 // Hint is what to do about it.
 func (e *Error) Hint() string { return e.hint }
 
-// maxText bounds what a recogniser may return, in bytes.
+// maxText bounds what a recogniser may return, in bytes, and the words of a turn, in
+// characters.
 const maxText = 64 << 10
 
 // Timeouts of a recogniser.
