@@ -156,7 +156,9 @@ func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) error {
 		was := j.Status
 		if !was.Over() {
 			j.Status, j.Updated = store.JobCanceled, s.now().UTC()
-			_, err = s.store.UpdateJob(ctx, j, revision)
+			if err = s.store.AdmitDeletion(); err == nil {
+				_, err = s.store.UpdateJob(ctx, j, revision)
+			}
 		}
 		switch {
 		case errors.Is(err, store.ErrConflict): // it was changed meanwhile

@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"hubbub/localserver/store"
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 )
 
 // A full store is reported: new streams are refused with 503, the server is not
@@ -62,5 +65,26 @@ func TestStoreIsFull(t *testing.T) {
 	defer cancel()
 	if err := h.Shutdown(soon); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
+	}
+}
+
+// On a full disk what needs no new space in the end, but some meanwhile, is refused at
+// once: the embedded NATS server does not respond to a write that fails.
+func TestDeletionsOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	disk := testkit.SmallDisk(t, "64m")
+	h := serve(t, func(o *setup) { o.DataDir, o.Jobs = filepath.Join(disk, "data"), -1 })
+	h.upload("x", []byte("x"))
+	job := h.submit("diarize", `{"url":"media://x"}`)
+	filler := testkit.FillDisk(t, disk)
+	deletions := map[string]int{"/v1/media?url=media://x": http.StatusNoContent, "/v1/jobs/" + job.JobID: http.StatusOK}
+	for path := range deletions {
+		if e := h.do("DELETE", path, testKey, nil).apiError(t, http.StatusServiceUnavailable); e.Message != storeFull {
+			t.Errorf("%s: %s", path, e.Message)
+		}
+	}
+	testkit.NoError(t, os.Remove(filler))
+	for path, status := range deletions {
+		h.do("DELETE", path, testKey, nil).hasStatus(t, path, status)
 	}
 }

@@ -6,29 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"hubbub/protocol/testkit"
 )
-
-// smallDisk is a folder on a file system of so many bytes; without the right to
-// mount one the test is skipped.
-func smallDisk(t *testing.T, size string) string {
-	t.Helper()
-	skipShort(t)
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Skipf("cannot mount a small file system: %v", err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	return filepath.Join(dir, "rec")
-}
 
 // TestFullDisk records onto a disk that becomes full: that is reported at once,
 // the session continues, and its end gives that one reason.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	dir := smallDisk(t, "200k") // 5 s of audio and the other files
+	dir := filepath.Join(testkit.SmallDisk(t, "200k"), "rec") // 5 s of audio and the other files
 	p := start(t, "live", "--input", talkFile(t, 14), "--record", dir)
 	const text = "the disk is full"
 	p.says(text, 1)
@@ -47,7 +32,7 @@ func TestFullDisk(t *testing.T) {
 // stopped.
 func TestFullDiskOnScreen(t *testing.T) {
 	t.Parallel()
-	dir := smallDisk(t, "200k")
+	dir := filepath.Join(testkit.SmallDisk(t, "200k"), "rec")
 	x := inTerminal(t, 80, 24, "live", "--input", talkFile(t, 0), "--record", dir)
 	x.Shows(`REC 0:0\d \d+(\.\d)? kB`, "connected")
 	x.Shows(` REC stopped at 0:0\d `, `recording stopped at \d\d:\d\d:\d\d, after \ds: the disk is full`, "SPEAKER_00")
@@ -59,7 +44,7 @@ func TestFullDiskOnScreen(t *testing.T) {
 // next one.
 func TestVoicesExportOnAFullDisk(t *testing.T) {
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
-	file := smallDisk(t, "8k")
+	file := filepath.Join(testkit.SmallDisk(t, "8k"), "rec")
 	full := file + ".full"
 	testkit.NoError(t, os.WriteFile(full, make([]byte, 8<<10), 0o600))
 	if code, _, stderr := inProcess(t, "", "voices", "export", file); code != exitFailed || !strings.Contains(stderr, "no space") || exists(file) {

@@ -17,8 +17,8 @@ import (
 // bucket is a key-value bucket that checks the keys it is given.
 type bucket struct {
 	kv     jetstream.KeyValue
-	stream jetstream.Stream // that holds its values
-	prefix string           // of the subjects of its keys
+	stream removable // that holds its values
+	prefix string    // of the subjects of its keys
 }
 
 // bucketConfig says what a bucket holds, and for how long.
@@ -116,7 +116,11 @@ func (b bucket) Update(ctx context.Context, key string, value []byte, revision u
 
 // Purge removes a key and all of its values.
 func (b bucket) Purge(ctx context.Context, key string, opts ...jetstream.KVDeleteOpt) error {
-	if err := checkKey(key); err != nil {
+	err := checkKey(key)
+	if err == nil {
+		err = b.stream.store.AdmitDeletion()
+	}
+	if err != nil {
 		return err
 	}
 	return b.kv.Purge(ctx, key, opts...)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,40 +14,6 @@ import (
 	"hubbub/protocol/hint"
 	"hubbub/protocol/testkit"
 )
-
-// smallDisk mounts a file system of 64 MiB, where that is permitted.
-func smallDisk(t *testing.T) string {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("starts mount")
-	}
-	dir := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", dir).CombinedOutput(); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v %s", err, out)
-	}
-	t.Cleanup(func() {
-		if out, err := exec.Command("umount", "-l", dir).CombinedOutput(); err != nil {
-			t.Errorf("umount: %v %s", err, out)
-		}
-	})
-	return dir
-}
-
-// fill writes into a file until its disk is full, and returns its size.
-func fill(t *testing.T, file string) int64 {
-	t.Helper()
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	testkit.NoError(t, err)
-	defer func() { _ = f.Close() }()
-	block := make([]byte, 4096)
-	for {
-		if _, err := f.Write(block); err != nil {
-			info, err := f.Stat()
-			testkit.NoError(t, err)
-			return info.Size()
-		}
-	}
-}
 
 // upload stores an object of a size.
 func upload(s *Store, name string, size int) error {
@@ -102,7 +67,7 @@ func TestReserveIsForRunningStreams(t *testing.T) {
 	for name, o := range map[string]Options{"memory": {}, "disk": {}} {
 		t.Run(name, func(t *testing.T) {
 			if name == "disk" {
-				o.Dir = filepath.Join(smallDisk(t), "data")
+				o.Dir = filepath.Join(testkit.SmallDisk(t, "64m"), "data")
 			}
 			ctx := context.Background()
 			s, err := Open(ctx, o)
@@ -147,14 +112,14 @@ func TestReserveIsForRunningStreams(t *testing.T) {
 // After a full disk the store starts as soon as there is space; until then it
 // says what to do.
 func TestStartAfterAFullDisk(t *testing.T) {
-	disk := smallDisk(t)
+	disk := testkit.SmallDisk(t, "64m")
 	ctx := context.Background()
-	dir, filler := filepath.Join(disk, "data"), filepath.Join(disk, "filler")
+	dir := filepath.Join(disk, "data")
 	s, err := Open(ctx, Options{Dir: dir})
 	testkit.NoError(t, err)
 	running(t, s, "left")
 	fillWithMedia(t, s)
-	size := fill(t, filler)
+	filler := testkit.FillDisk(t, disk)
 	if err := s.Ping(ctx); err == nil {
 		t.Error("a store on a full disk is ready")
 	}
@@ -163,7 +128,9 @@ func TestStartAfterAFullDisk(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "is full") || !strings.Contains(hint.Of(err), "hubbub store purge") {
 		t.Fatalf("on a full disk: %v", err)
 	}
-	testkit.NoError(t, os.Truncate(filler, size-4<<20))
+	info, err := os.Stat(filler)
+	testkit.NoError(t, err)
+	testkit.NoError(t, os.Truncate(filler, info.Size()-4<<20))
 	s = open(t, dir)
 	if err := finish(s, "left"); err != nil {
 		t.Errorf("with 4 MiB free: %v", err)
@@ -183,13 +150,12 @@ func TestStartAfterAFullDisk(t *testing.T) {
 // A store whose write failed writes again when the disk has space, without a
 // restart of the process.
 func TestStoreRecoversFromAFullDisk(t *testing.T) {
-	disk := smallDisk(t)
+	disk := testkit.SmallDisk(t, "64m")
 	ctx := context.Background()
-	filler := filepath.Join(disk, "filler")
 	s := open(t, filepath.Join(disk, "data"))
 	running(t, s, "before")
 	running(t, s, "during")
-	fill(t, filler)
+	filler := testkit.FillDisk(t, disk)
 	long := [][]byte{make([]byte, 100_000)}
 	try, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -223,22 +189,22 @@ func TestStoreRecoversFromAFullDisk(t *testing.T) {
 // On a full disk nothing is removed, because the embedded server would hang; what was
 // to be removed can be removed when there is space.
 func TestRemovalsOnAFullDisk(t *testing.T) {
-	disk := smallDisk(t)
+	disk := testkit.SmallDisk(t, "64m")
 	ctx := t.Context()
-	filler := filepath.Join(disk, "filler")
 	s := open(t, filepath.Join(disk, "data"))
 	const keys = 200 // what is written when all of them are removed takes more than a block of the disk
 	for i := range keys {
 		testkit.NoError(t, s.secrets.Put(ctx, fmt.Sprint("kk", i), []byte("12345")))
 	}
-	fill(t, filler)
+	filler := testkit.FillDisk(t, disk)
 	for i := range keys {
 		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
-		err := s.secrets.remove(attempt, fmt.Sprint("kk", i), 0)
-		cancel()
-		if err != nil && hint.Of(err) == "" {
-			t.Fatalf("removal %d: %v", i, err)
+		for _, err := range []error{s.secrets.remove(attempt, fmt.Sprint("kk", i), 0), s.secrets.Purge(attempt, fmt.Sprint("kk", i))} {
+			if err != nil && !Full(err) {
+				t.Fatalf("removal %d: %v", i, err)
+			}
 		}
+		cancel()
 	}
 	testkit.NoError(t, s.embedded.Check(ctx))
 	testkit.NoError(t, os.Remove(filler))

@@ -113,6 +113,9 @@ func (s *Store) changeRecord(ctx context.Context, key string, now time.Time, mat
 			return err
 		}
 		if revision > 0 {
+			if err := s.AdmitDeletion(); err != nil {
+				return err
+			}
 			raw, err := json.Marshal(unreferenced{Name: key, Until: now.Add(readGrace), Size: rec.Size})
 			if err != nil {
 				return err

@@ -20,7 +20,7 @@ const (
 	mostReserve  = 256 << 20
 	// recordSpace is what a new stream or job is counted as: the largest input.
 	recordSpace = 256 << 10
-	// startSpace is the free disk space, in bytes, that a start needs, and a removal.
+	// startSpace is the free disk space, in bytes, that a start needs, and a deletion.
 	startSpace = 1 << 20
 )
 
@@ -67,18 +67,28 @@ func (s *Store) admit(ctx context.Context, n, reserves int64) error {
 	return within(free, total, n, reserves)
 }
 
-// removable is a NATS stream of which nothing is removed while its disk has no space: the
-// embedded server would hang (embedded.ErrHangs).
+// AdmitDeletion fails with errFull while the disk has no space for what a deletion writes.
+// The embedded server does not respond to a write that fails, and if it then removes
+// something, it hangs (embedded.ErrHangs).
+func (s *Store) AdmitDeletion() error {
+	if !s.onDisk() {
+		return nil
+	}
+	if err := datafolder.CheckSpace(s.folder, startSpace); err != nil {
+		return fmt.Errorf("%w: %w", errFull, err)
+	}
+	return nil
+}
+
+// removable is a NATS stream of which nothing is removed while its disk has no space.
 type removable struct {
 	jetstream.Stream
 	store *Store
 }
 
 func (r removable) Purge(ctx context.Context, opts ...jetstream.StreamPurgeOpt) error {
-	if r.store.onDisk() {
-		if err := datafolder.CheckSpace(r.store.folder, startSpace); err != nil {
-			return err
-		}
+	if err := r.store.AdmitDeletion(); err != nil {
+		return err
 	}
 	return r.Stream.Purge(ctx, opts...)
 }
