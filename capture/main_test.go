@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"hubbub/protocol/testkit"
 )
 
@@ -18,7 +16,7 @@ func TestMain(m *testing.M) {
 		f()
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(testkit.Run(m))
 }
 
 // asChild is the environment variable that makes the test binary run one of

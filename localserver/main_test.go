@@ -22,12 +22,9 @@ func TestMain(m *testing.M) {
 	testkit.Parallel(4)
 	// A connection that the proxy has reset can leave a sender in it.
 	const proxy = "github.com/Shopify/toxiproxy/v2"
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(proxy+"/toxics.(*ToxicStub).Run"),
-		goleak.IgnoreAnyFunction(proxy+".(*ToxicLink).read"),
-		goleak.Cleanup(func(code int) {
-			for _, f := range atEnd {
-				f()
-			}
-			os.Exit(code)
-		}))
+	code := testkit.Run(m, goleak.IgnoreAnyFunction(proxy+"/toxics.(*ToxicStub).Run"), goleak.IgnoreAnyFunction(proxy+".(*ToxicLink).read"))
+	for _, f := range atEnd {
+		f()
+	}
+	os.Exit(code)
 }

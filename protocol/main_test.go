@@ -1,9 +1,10 @@
 package protocol
 
 import (
+	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"hubbub/protocol/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }

@@ -11,21 +11,16 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"hubbub/protocol/testkit"
 )
 
-// After all tests no goroutine may be left, except those in which net/http waits for
-// half a second before it closes a connection.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
-}
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 // messageHeader has the message of a response of the test server.
 const messageHeader = "Message"

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +17,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.uber.org/goleak"
 
 	"hubbub/capture/audiofile"
 	"hubbub/localserver/store"
@@ -24,7 +24,7 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 // patience bounds what a test waits for on a busy machine.
 const patience = 4 * time.Minute

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"hubbub/protocol/testkit"
 )
 
 // TestMain runs the tests or, in the child of the crash test, the process to be
@@ -14,5 +14,5 @@ func TestMain(m *testing.M) {
 		writer(dir)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(testkit.Run(m))
 }

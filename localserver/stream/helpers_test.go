@@ -6,13 +6,13 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
-	"go.uber.org/goleak"
 
 	"hubbub/localserver/store"
 	"hubbub/protocol"
@@ -20,7 +20,7 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 // testID is the id of most streams in these tests.
 const testID = "0b7c1a2e-0000-4000-8000-000000000001"

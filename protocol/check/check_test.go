@@ -11,12 +11,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
-	"go.uber.org/goleak"
 
 	"hubbub/protocol"
 	"hubbub/protocol/client"
@@ -26,7 +26,7 @@ import (
 
 const testKey = "key-that-nobody-may-see"
 
-func TestMain(m *testing.M) { testkit.Parallel(8); goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.Parallel(8); os.Exit(testkit.Run(m)) }
 
 // serve starts a service without TLS.
 func serve(t *testing.T, s protocoltest.Service) (address string) {

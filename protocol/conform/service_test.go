@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"go.uber.org/goleak"
 
 	"hubbub/protocol"
 	"hubbub/protocol/check"
@@ -25,7 +24,7 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-func TestMain(m *testing.M) { testkit.Parallel(8); goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.Parallel(8); os.Exit(testkit.Run(m)) }
 
 // service is a service whose streams are correct, except for what is set. A turn
 // begins with the first loud sample.

@@ -1,16 +1,20 @@
-// Package testkit is what the tests of all packages share: checks of errors, waiting,
+// Package testkit is what the tests of all packages share: checks of errors and goroutines, waiting,
 // a buffer for the output of goroutines and processes, and a terminal.
 package testkit
 
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"log/slog"
 	"os"
 	"strconv"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // T is a test, a benchmark, a fuzz target or a property of rapid.
@@ -23,6 +27,23 @@ type T interface {
 // Timeout is how long a test waits for what must happen. A busy machine may need
 // some of it, a passing test none.
 const Timeout = time.Minute
+
+// Run runs the tests of a package and returns the exit code for it. No goroutine may be left at
+// their end. A busy machine may need longer for that than goleak waits, and what fails here is not
+// run again.
+func Run(m *testing.M, options ...goleak.Option) (code int) {
+	if code = m.Run(); code != 0 {
+		return code
+	}
+	var left error
+	for begin := time.Now(); time.Since(begin) < Timeout; {
+		if left = goleak.Find(options...); left == nil {
+			return 0
+		}
+	}
+	fmt.Fprintln(os.Stderr, left)
+	return 1
+}
 
 // Parallel is for TestMain of packages whose tests mostly wait: so many run at once. The
 // command line may set another number.

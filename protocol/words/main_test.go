@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"hubbub/protocol/testkit"
 )
 
 // asRecogniser makes the test binary a recogniser that behaves as it says.
@@ -17,7 +17,7 @@ const asRecogniser = "HUBBUB_TEST_RECOGNISER"
 func TestMain(m *testing.M) {
 	switch os.Getenv(asRecogniser) {
 	case "":
-		goleak.VerifyTestMain(m)
+		os.Exit(testkit.Run(m))
 	case "length":
 		wav, _ := io.ReadAll(os.Stdin)
 		fmt.Printf("%s of %d bytes,\n %s\n", wav[:4], len(wav), strings.Join(os.Args[1:], "|"))

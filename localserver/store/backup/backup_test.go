@@ -15,7 +15,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
 	"hubbub/localserver/store/datafolder"
 	"hubbub/localserver/store/embedded"
@@ -24,7 +23,7 @@ import (
 )
 
 // After all tests no goroutine may be left, including those of the NATS servers.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 // connect starts a NATS server on a data folder, until the end of the test.
 func connect(t *testing.T, dir string) (*nats.Conn, jetstream.JetStream) {

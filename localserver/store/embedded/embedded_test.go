@@ -13,14 +13,13 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
 	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/testkit"
 )
 
 // After all tests no goroutine may be left, including those of the NATS servers.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 // What was written is there after a restart, over the same connection.
 func TestRestart(t *testing.T) {

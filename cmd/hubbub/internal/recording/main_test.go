@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"hubbub/protocol/testkit"
 )
 
 // asChild is the environment variable that makes the test binary record until it
@@ -16,5 +16,5 @@ func TestMain(m *testing.M) {
 		recorderChild()
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(testkit.Run(m))
 }
