@@ -128,7 +128,7 @@ func TestDecoderLimits(t *testing.T) {
 	t.Parallel()
 	script := filepath.Join(t.TempDir(), "ffmpeg")
 	testkit.Program(t, script, "#!/bin/sh\nulimit -v\nexec sleep 1000\n")
-	d, err := startDecoder(script, "x", time.Second)
+	d, err := startDecoder(script, "x", 5*time.Second) // a busy machine may take some of it to start the script
 	testkit.NoError(t, err)
 	out, err := io.ReadAll(d)
 	if string(out) != "2097152\n" || err == nil || !strings.Contains(err.Error(), "delivered nothing") {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -62,7 +63,7 @@ func TestExport(t *testing.T) {
 		if runErr := <-ended; err != nil || runErr != nil {
 			t.Fatalf("%s: %v, %v", c.name, err, runErr)
 		}
-		folder := line[strings.LastIndex(line, " ")+1:]
+		_, folder, _ := strings.Cut(line, " into ")
 		if c.folder != "" && folder != c.folder || c.folder == "" && !strings.HasPrefix(folder, "hubbub-2") {
 			t.Errorf("%s: %q", c.name, line)
 		}
@@ -178,14 +179,17 @@ func (v fixedView) state() display.State { return v.st }
 // TestProgress prints the position, the part of the input, and the speed, and
 // erases the line at the end.
 func TestProgress(t *testing.T) {
-	var out bytes.Buffer
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	v := fixedView{st: display.State{Sent: 30, Length: 120, Started: time.Now().Add(-10 * time.Second)}}
-	showProgress(ctx, &out, v)
-	if text := out.String(); !strings.HasPrefix(text, "\r\x1b[K0:30 of 2:00, 25 %, 3 times real time\r\x1b[K") || !strings.HasSuffix(text, "\r\x1b[K") {
-		t.Errorf("%q", text)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		v := fixedView{st: display.State{Sent: 30, Length: 120, Started: time.Now().Add(-10 * time.Second)}}
+		showProgress(ctx, &out, v)
+		const line = "\r\x1b[K0:30 of 2:00, 25 %, 3 times real time"
+		if text := out.String(); text != line+line+"\r\x1b[K" {
+			t.Errorf("%q", text)
+		}
+	})
 }
 
 // TestNoticeDuringProgress: a notice takes the place of the progress.
