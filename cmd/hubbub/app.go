@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -46,6 +47,8 @@ type App struct {
 	second atomic.Pointer[func() bool]
 	// slow is the timer of App.connecting; nil before.
 	slow *time.Timer
+	// noticing is held while a notice is written: that of slow comes from its own goroutine.
+	noticing sync.Mutex
 }
 
 // Main runs the command of the arguments, reports its error and returns the exit

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -248,10 +249,24 @@ func (a *App) noticeWait(refusal error, wait time.Duration) {
 	a.notice("%v; trying again in %s", refusal, wait.Round(time.Second))
 }
 
-// connecting says what is connected to, once that has taken a while. The function that it returns ends this.
-func (a *App) connecting(server *connection) (end func() bool) {
-	a.slow = time.AfterFunc(slowConnection, func() { a.notice("connecting to %s", server.name) })
-	return a.slow.Stop
+// connecting says what is connected to, once that has taken a while. The function that it returns ends this: nothing is
+// said after it, because there may be a screen.
+func (a *App) connecting(server *connection) (end func()) {
+	var mu sync.Mutex
+	connected := false
+	a.slow = time.AfterFunc(slowConnection, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !connected {
+			a.notice("connecting to %s", server.name)
+		}
+	})
+	return func() {
+		a.slow.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		connected = true
+	}
 }
 
 // awaitEnd waits on a goroutine of its own for the end of a server, and sends

@@ -30,6 +30,8 @@ func (a *App) notice(format string, args ...any) {
 	for i, line := range lines {
 		lines[i] = display.TerminalSafe(line)
 	}
+	a.noticing.Lock()
+	defer a.noticing.Unlock()
 	fmt.Fprintln(a.Stderr, strings.Join(lines, "\n"))
 }
 
