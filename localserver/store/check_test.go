@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -75,9 +74,9 @@ func TestDamagedStore(t *testing.T) {
 				}
 			}
 
-			var log bytes.Buffer
+			var log testkit.Buffer // the store may log at any time
 			ctx := context.Background()
-			s, err := Open(ctx, Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			s, err := Open(ctx, Options{Dir: dir, Logger: log.Logger()})
 			testkit.NoError(t, err)
 			if d := s.Damage(); d.Ranges != 2 || d.Bytes < 400 {
 				t.Errorf("%+v", d)
