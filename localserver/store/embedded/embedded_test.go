@@ -41,6 +41,9 @@ func TestRestart(t *testing.T) {
 	}
 	testkit.NoError(t, s.Check(t.Context()))
 	testkit.NoError(t, s.Restart())
+	if !s.server.JetStreamConfig().SyncAlways {
+		t.Error("a write is acknowledged before it is on the disk: a power failure loses it")
+	}
 	testkit.Eventually(t, "the value after the restart", func() bool {
 		attempt, done := context.WithTimeout(ctx, time.Second) // the request may be lost with the old connection
 		defer done()
