@@ -74,6 +74,7 @@ func TestEventRules(t *testing.T) {
 		"too precise":   {script: []string{"+0@1.0005", "-0@2"}, differs: []string{"events/milliseconds"}},
 		"a little more": {script: []string{"+0@1.0000001", "-0@2"}, differs: []string{"events/milliseconds"}},
 		"zeros":         {script: []string{"+0@1.25000", "-0@2"}},
+		"an exponent":   {script: []string{"+0@1.25e-1", "-0@2E0"}},
 		"early":         {script: []string{"+0@1.3/1200ms", "-0@2"}, differs: []string{"events/received"}},
 		"just heard":    {script: []string{"+0@1.2/1200ms", "-0@2"}},
 		"second first":  {script: []string{"+1@1", "-1@2", "+0@3", "-0@4"}, differs: []string{"events/labels"}},
