@@ -335,6 +335,20 @@ func TestHandshakeRejected(t *testing.T) {
 	}
 }
 
+// TestHandshakeWithALongHeader: a response is not read without a bound.
+func TestHandshakeWithALongHeader(t *testing.T) {
+	address := protocoltest.Listen(t, func(c net.Conn) {
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nX-Long: "+strings.Repeat("x", 2*maxOpening))
+		_, _ = io.Copy(io.Discard, c)
+	})
+	client := newTestClient(t, Options{BaseURL: "http://" + address, Timeout: testkit.Timeout})
+	_, err := client.OpenStream(t.Context(), "ws://"+address+"/s?token=tok-123")
+	if err == nil || !strings.Contains(err.Error(), "longer than 1048576 bytes") {
+		t.Fatal(err)
+	}
+	checkText(t, err)
+}
+
 // TestRedirections: one to the same operation names the new address, as --server needs it; any
 // other one may be of a log-in page.
 func TestRedirections(t *testing.T) {

@@ -5,8 +5,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -82,6 +84,7 @@ func (c *Client) dialStream(ctx context.Context, u *url.URL, head http.Header) (
 		return nil, nil, err
 	}
 	opened := func() bool { return true }
+	var opening *openingConn
 	dialer := &websocket.Dialer{
 		NetDialContext: func(dialing context.Context, network, address string) (net.Conn, error) {
 			peer := address
@@ -100,12 +103,13 @@ func (c *Client) dialStream(ctx context.Context, u *url.URL, head http.Header) (
 					_ = conn.Close()
 				}
 			})
+			opening = &openingConn{conn, maxOpening}
 			if proxy == nil {
-				return conn, nil
+				return opening, nil
 			}
 			deadline, _ := dialing.Deadline()
 			_ = conn.SetDeadline(deadline)
-			return c.tunnel(dialing, conn, proxy, address)
+			return c.tunnel(dialing, opening, proxy, address)
 		},
 		TLSClientConfig:  conf,
 		HandshakeTimeout: c.timeout,
@@ -122,8 +126,33 @@ func (c *Client) dialStream(ctx context.Context, u *url.URL, head http.Header) (
 		}
 		return nil, resp, websocket.ErrBadHandshake
 	}
+	if err == nil {
+		opening.left = math.MaxInt
+	}
 	return conn, resp, err
 }
+
+// maxOpening bounds what is read until a stream is open, in bytes.
+const maxOpening = 1 << 20
+
+// openingConn bounds what is read of a connection: the library, unlike net/http, reads a
+// header of any length.
+type openingConn struct {
+	net.Conn
+	left int // bytes
+}
+
+func (c *openingConn) Read(p []byte) (n int, err error) {
+	if c.left <= 0 {
+		return 0, fmt.Errorf("the response to the handshake is longer than %d bytes", maxOpening)
+	}
+	n, err = c.Conn.Read(p)
+	c.left -= n
+	return n, err
+}
+
+// NetConn is the connection below.
+func (c *openingConn) NetConn() net.Conn { return c.Conn }
 
 // extension is what a response switches to besides WebSocket. None is asked for, and the
 // read limit does not bound what a compressed message expands to.
