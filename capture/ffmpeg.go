@@ -105,7 +105,7 @@ func startDecoder(ffmpeg, path string, stall time.Duration) (*ffmpegProcess, err
 	}
 	program.OwnProcess(cmd)
 	cmd.Stderr, cmd.WaitDelay = &program.Lines{Each: d.log.take}, time.Second
-	d.end = sync.OnceValue(func() error { return d.outcome(cmd.Wait()) })
+	d.end = sync.OnceValue(func() error { return d.outcome(cmd.Wait(), ctx.Err() != nil) })
 	var err error
 	if d.out, err = cmd.StdoutPipe(); err == nil {
 		err = cmd.Start()
@@ -131,8 +131,8 @@ func (d *ffmpegProcess) Read(b []byte) (int, error) {
 	return 0, cmp.Or(d.end(), io.EOF)
 }
 
-// outcome is why a process failed that has ended with err.
-func (d *ffmpegProcess) outcome(err error) error {
+// outcome is why a process failed that has ended with err, perhaps because it was killed.
+func (d *ffmpegProcess) outcome(err error, killed bool) error {
 	switch {
 	case d.stalled.Load():
 		return fmt.Errorf("ffmpeg delivered nothing for %v", d.stall)
@@ -140,7 +140,7 @@ func (d *ffmpegProcess) outcome(err error) error {
 		return errors.New("it contains no audio")
 	case err != nil && d.log.errors.Any():
 		return errors.New(d.log.last())
-	case err != nil:
+	case err != nil && !killed:
 		return fmt.Errorf("ffmpeg failed: %w", err)
 	case d.log.errors.Any():
 		d.notices.Add("parts of the audio may be missing, ffmpeg reports: " + d.log.last())

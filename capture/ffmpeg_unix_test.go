@@ -122,6 +122,18 @@ func TestVideoWithoutSound(t *testing.T) {
 	}
 }
 
+// TestUnusableRate: what is wrong is the file, not that ffmpeg was ended.
+func TestUnusableRate(t *testing.T) {
+	t.Parallel()
+	capturetest.Need(t, "ffmpeg")
+	path := filepath.Join(t.TempDir(), "a.wav")
+	head := "RIFF\xff\xff\xff\x7fWAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x01\x00\x00\x00\x02\x00\x00\x00\x02\x00\x10\x00data\xff\xff\xff\x7f"
+	testkit.NoError(t, os.WriteFile(path, append([]byte(head), make([]byte, 1<<20)...), 0o600)) // more than a pipe holds
+	if _, err := OpenRecording(t.Context(), path, Mix, DecoderStall); err == nil || !strings.HasSuffix(err.Error(), "1 Hz") {
+		t.Error(err)
+	}
+}
+
 // TestDecoderLimits kills a decoder that hangs, and one that uses too much memory
 // ends.
 func TestDecoderLimits(t *testing.T) {
