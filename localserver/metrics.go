@@ -109,7 +109,7 @@ const metricTimeout = time.Second
 
 // registerJobs registers the metrics of jobs.
 func (m *metrics) registerJobs(s *Server) {
-	gauge(m, "hubbub_jobs_queued", "Jobs that wait, of all nodes.", func() float64 {
+	gauge(m, "hubbub_jobs_queued", "Jobs that wait or run, of all nodes.", func() float64 {
 		ctx, cancel := context.WithTimeout(s.ctx, metricTimeout)
 		defer cancel()
 		n, err := s.store.Queued(ctx, store.RunQueue)

@@ -113,10 +113,12 @@ const (
 	HookQueue Queue = "hook"
 )
 
-// subject is the subject of an account's entries in a queue.
+// subject is the subject of an account's entries in a queue, and subjects that of all of them.
 func (q Queue) subject(account string) string {
 	return "hubbub.jobs." + string(q) + "." + hashOf(account)
 }
+
+func (q Queue) subjects() string { return "hubbub.jobs." + string(q) + ".*" }
 
 // Delivery is a job from a queue. The receiver ends it with Done or Return.
 type Delivery struct {
@@ -148,7 +150,7 @@ func (s *Store) setUpQueues(ctx context.Context, storage jetstream.StorageType) 
 	s.queues = map[Queue]jetstream.Consumer{}
 	for _, q := range []Queue{RunQueue, HookQueue} {
 		s.queues[q], err = s.js.CreateOrUpdateConsumer(ctx, jobStream, jetstream.ConsumerConfig{
-			Durable: string(q), FilterSubject: "hubbub.jobs." + string(q) + ".*", AckPolicy: jetstream.AckExplicitPolicy,
+			Durable: string(q), FilterSubject: q.subjects(), AckPolicy: jetstream.AckExplicitPolicy,
 			AckWait: JobAckWait, MaxDeliver: -1, MaxAckPending: -1, Replicas: s.replicas,
 		})
 		if err != nil {
@@ -341,11 +343,15 @@ func (s *Store) More(q Queue, most int) (list []*Delivery, err error) {
 	return list, s.report("next jobs", err)
 }
 
-// Queued returns how many deliveries of a queue wait for a receiver.
-func (s *Store) Queued(ctx context.Context, q Queue) (int, error) {
-	info, err := s.queues[q].Info(ctx)
+// Queued returns how many entries a queue has: those that wait, and those that a receiver
+// has. NATS does not tell the latter from those that were given back.
+func (s *Store) Queued(ctx context.Context, q Queue) (n int, err error) {
+	info, err := s.queued.Info(ctx, jetstream.WithSubjectFilter(q.subjects()))
 	if err != nil {
 		return 0, s.report("count jobs", err)
 	}
-	return int(info.NumPending), nil
+	for _, entries := range info.State.Subjects {
+		n += int(entries)
+	}
+	return n, nil
 }

@@ -76,13 +76,19 @@ func TestJobQueue(t *testing.T) {
 			t.Fatalf("%+v", d.Job)
 		}
 		testkit.NoError(t, d.Return(0))
+		queued := func(want int) {
+			t.Helper()
+			if n, err := s.Queued(ctx, RunQueue); n != want || err != nil {
+				t.Errorf("%d queued, want %d (%v)", n, want, err)
+			}
+		}
+		queued(1)
 		if d = next(t, s); d.Job.ID != "j1" {
 			t.Fatalf("%+v", d.Job)
 		}
+		queued(1)
 		testkit.NoError(t, d.Done(ctx))
-		if n, err := s.Queued(ctx, RunQueue); n != 0 || err != nil {
-			t.Errorf("%d queued (%v)", n, err)
-		}
+		queued(0)
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
 		if _, err := s.Next(ended, RunQueue); !errors.Is(err, context.Canceled) {
