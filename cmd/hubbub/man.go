@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -33,6 +34,7 @@ func writeManuals(root *cobra.Command, dir string) error {
 			return err
 		}
 	}
+	tablesAsBlocks(root)
 	root.DisableAutoGenTag = true
 	header := doc.GenManHeader{Section: "1", Source: "hubbub", Manual: "hubbub"}
 	if err := doc.GenManTree(root, &header, man); err != nil {
@@ -49,4 +51,13 @@ func writeManuals(root *cobra.Command, dir string) error {
 		}
 	}
 	return nil
+}
+
+// tablesAsBlocks indents the tables in help texts by four spaces: the pages are made from Markdown, in which only that is a
+// block whose lines are not filled.
+func tablesAsBlocks(cmd *cobra.Command) {
+	cmd.Long = strings.ReplaceAll(cmd.Long, "\n  ", "\n    ")
+	for _, c := range cmd.Commands() {
+		tablesAsBlocks(c)
+	}
 }

@@ -12,7 +12,8 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-// Every command that help lists has a manual page, every shell its completions, and two runs write the same bytes.
+// Every command that help lists has a manual page, every shell its completions, tables keep their columns, and two runs
+// write the same bytes.
 func TestManuals(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1790000000")
 	write := func() map[string][]byte {
@@ -40,6 +41,11 @@ func TestManuals(t *testing.T) {
 		}
 	}
 	expect(newRoot(&App{}))
+	for _, page := range []string{"check", "config", "serve"} { // with a table that must not be filled
+		if text, _, _ := strings.Cut(string(files["hubbub-"+page+".1"]), "\n.SH OPTIONS\n"); !strings.Contains(text, "\n.EX\n") {
+			t.Errorf("the table of %s is filled: %s", page, text)
+		}
+	}
 	for _, f := range []string{"hubbub.bash", "_hubbub", "hubbub.fish", "hubbub.ps1"} {
 		if !bytes.Contains(files[f], []byte("hubbub")) {
 			t.Errorf("no completions in %s", f)
