@@ -71,7 +71,7 @@ var errorRules = []Rule{
 }
 
 var monitoringRules = []Rule{
-	{Name: "beside/openapi", Expected: "GET /openapi.json describes the service, without a key", Section: "Describe the service", Chosen: true, check: func(p *prober) string {
+	{Name: "beside/openapi", Expected: "GET /openapi.json describes the service, without a key", Section: "HTTP conventions", Chosen: true, check: func(p *prober) string {
 		r := p.unauthenticated("/openapi.json")
 		fields := r.object()
 		version := textOf(fields, "openapi")
