@@ -69,7 +69,6 @@ with --strict also if a stage has a notice.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	f.serviceFlags.add(cmd)
 	flags.Var(&f.seconds, "seconds", "seconds of audio to send, `N` from 1 to 60")
 	flags.Var(&f.limit, "timeout", "timeout of each network operation, a `TIME` such as 10s")

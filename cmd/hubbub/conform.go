@@ -46,8 +46,8 @@ them.
 A run sends about three hundred small requests, about twenty short streams, and 15 s
 of the demo conversation as a stream and as jobs. Rules that take minutes run only
 with --slow. The rate limit test sends a hundred requests; against another machine
-it runs only with --rate. Without --server the built-in server is tested. The output never contains
-keys or tokens. The exit code is 1 if a rule differs.`,
+it runs only with --rate. Without --server the built-in server is tested. The output
+never contains keys or tokens. The exit code is 1 if a rule differs.`,
 		Example: `  hubbub conform --server https://diarization.example --api-key KEY
   hubbub conform --server http://127.0.0.1:8080 --only events --only stream/end
   hubbub conform --list
@@ -68,7 +68,6 @@ keys or tokens. The exit code is 1 if a rule differs.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	f.serviceFlags.add(cmd)
 	flags.StringVar(&f.options.OtherKey, "other-key", "", "API `KEY` of another account, to test that accounts are isolated from each other")
 	flags.StringVar(&f.options.UnpaidKey, "unpaid-key", "", "API `KEY` of an account without a subscription")

@@ -92,7 +92,6 @@ the files that are finished.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	f.output.add(cmd, "output", "o", "output `FORMAT`: "+session.OneOf(outputs)+" (default: lines; with --out, rttm)")
 	flags.Var(&f.speakers, "speakers", "`NUMBER` of speakers, 1 to 20, if it is known")
 	flags.Var(&f.minSpeakers, "min-speakers", "minimum `NUMBER` of speakers, 1 to 20")

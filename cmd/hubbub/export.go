@@ -82,10 +82,9 @@ itself does not change.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args[0], f) },
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.VarP(&f.formats, "format", "f", "comma-separated `FORMATS`: "+strings.Join(export.FormatNames(), ", ")+", or all")
 	flags.Var((*nonEmpty)(&f.to), "to", "`PLACE` to write to: a folder; for a single format also a file, or - for standard output (default: the recording's folder)")
-	f.audio.add(cmd, "audio", "", "`WHERE` the page finds its audio: embed, beside (a link to audio.wav), none, or auto: embedded up to 15 minutes")
+	f.audio.add(cmd, "audio", "", "`WHERE` the page finds its audio: embed, beside (a link to audio.wav), none, or auto: embedded up to 15 minutes and 64 MiB")
 	flags.BoolVar(&f.refine, "refine", false, "decide the turns again with the context of the whole recording")
 	flags.BoolVar(&f.force, "force", false, "replace existing files")
 	_ = cmd.MarkFlagFilename("to")

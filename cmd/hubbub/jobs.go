@@ -44,7 +44,6 @@ func newJobList(a *App, name, short string) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	service.addRemote(cmd)
 	status.add(cmd, "status", "", "only jobs with the status `NAME`")
 	flags.Var(&limit, "limit", "at most `N` jobs")

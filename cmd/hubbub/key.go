@@ -40,7 +40,6 @@ the account until it expires. Treat it as a secret.`,
 		Args: noArgs,
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&account, "account", "", "`NAME` of the account; accounts do not see the streams and media of each other")
 	plan.add(cmd, "plan", "", "`PLAN`: pro, or none for a key without a subscription")
 	flags.Var(&expires, "expires", "lifetime of the key, a `TIME` such as 24h")
@@ -138,7 +137,6 @@ notices it within about two seconds and informs the other nodes of its cluster.`
 	}, dataFolder, func(_ context.Context, data string, _ []string) (string, error) {
 		return apikeys.CreateSigningKey(data, algorithm.value, time.Now())
 	})
-	cmd.Flags().SortFlags = false
 	algorithm.add(cmd, "algorithm", "", "signing algorithm `NAME`: EdDSA or HS256")
 	return cmd
 }
@@ -154,7 +152,6 @@ webhook.secret of the data folder is deleted.`,
 		Args: noArgs,
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&account, "account", "", "`NAME` of the account")
 	check := func(data string) error {
 		if err := apikeys.CheckAccount(account); err != nil {

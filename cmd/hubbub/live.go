@@ -71,7 +71,6 @@ and no audio leaves the machine unless --words names a recogniser elsewhere.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.VarP(&f.input, "input", "i", "audio `SOURCE`: mic, mic:NAME, a recorder such as parec or parec:NAME, speakers (what the machine plays), a WAV, FLAC or MP3 file, - for standard input, or demo for the built-in conversation (default: the microphone; without one, the demo). Twice, as mic and speakers: two devices, whose speakers get labels of their own")
 	addChannels(cmd, &f.channels, "or up to N with --max-speakers N")
 	f.serviceFlags.add(cmd)

@@ -58,7 +58,6 @@ server is tested.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.VarP(&f.streams, "streams", "n", "`N` concurrent streams, started within a second")
 	flags.StringVarP(&f.input, "input", "i", "", "audio `FILE` that every stream sends: WAV, FLAC or MP3, - for standard input, or demo for the built-in conversation")
 	f.serviceFlags.add(cmd)

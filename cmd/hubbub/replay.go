@@ -35,7 +35,6 @@ speakers' names, all at once unless --speed is given.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.Var(&speed, "speed", "replay at `N` times the recorded speed, 0.1 to 1000")
 	f.add(cmd, "tui", "lines", "json", "events", "rttm")
 	return cmd

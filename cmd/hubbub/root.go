@@ -59,11 +59,20 @@ The default service is built in and runs on this machine. 'hubbub' alone is
 		newVersion(a),
 		newMan(),
 	)
+	keepOrder(root)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Run, help.RunE = nil, helpOn
 	}
 	return root
+}
+
+// keepOrder has help list the flags of each command in the order of the code, which groups them.
+func keepOrder(cmd *cobra.Command) {
+	cmd.Flags().SortFlags = false
+	for _, c := range cmd.Commands() {
+		keepOrder(c)
+	}
 }
 
 // helpOn prints the help of the command that args name. cobra's own function

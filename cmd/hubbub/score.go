@@ -61,7 +61,6 @@ scored from its first to its last turn.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.Var((*nonEmpty)(&uem), "uem", "UEM `FILE` with the regions to score")
 	flags.Var(&collar, "collar", "collar: `SECONDS` around each reference boundary that are not scored")
 	flags.BoolVar(&skipOverlap, "skip-overlap", false, "do not score regions where reference speakers overlap")

@@ -81,7 +81,6 @@ transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&o.Addr, "listen", "127.0.0.1:8580", "`HOST:PORT` to listen on; port 0 picks a free port")
 	flags.Var(&f.tls, "tls", "TLS `MODE`: self-signed, off, or CERT,KEY: two PEM files, reloaded when they change")
 	flags.StringArrayVar(&o.APIKeys, "api-key", nil, "API `KEY` to accept, for the account default; repeatable (HUBBUB_API_KEY)")

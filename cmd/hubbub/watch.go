@@ -48,7 +48,6 @@ an error.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	f.serviceFlags.addRemote(cmd)
 	flags.Var(&f.reconnect, "reconnect", "longest `TIME` to try to reconnect, or to wait for a sender that resumes, 0 = never; 15s by default without a full-screen display")
 	flags.Var((*nonEmpty)(&f.record), "record", "record the events and turns, without audio, into `DIR`")
