@@ -233,7 +233,7 @@ func (a *Accessible) status(string) error {
 			_ = a.printf("The input is %.0f decibels below full scale.", (1-level)*-display.MeterFloor)
 		}
 	}
-	if a.o.Annotations.Unsaved() {
+	if a.Unsaved() {
 		_ = a.printf("Names and bookmarks are not saved yet.")
 	}
 	return a.failure()
@@ -390,13 +390,21 @@ func parseClock(text string) (seconds float64, ok bool) {
 }
 
 func (a *Accessible) quit(string) error {
-	if a.o.Annotations.Unsaved() && !a.quitAsked {
-		a.quitAsked = true
-		text := "Names and bookmarks are not saved. Quit again discards them"
-		if a.o.Export != nil {
-			text += ", export saves them"
-		}
-		return a.printf("%s.", text)
+	if a.Unsaved() && !a.quitAsked {
+		return a.AskToSave("Quit again")
 	}
 	return ErrQuit
+}
+
+// Unsaved reports whether names or bookmarks are lost at the end.
+func (a *Accessible) Unsaved() bool { return a.o.Annotations.Unsaved() }
+
+// AskToSave says that they are, and what saves them. The next quit discards them.
+func (a *Accessible) AskToSave(quit string) error {
+	a.quitAsked = true
+	text := "Names and bookmarks are not saved. " + quit + " discards them"
+	if a.o.Export != nil {
+		text += ", export saves them"
+	}
+	return a.printf("%s.", text)
 }

@@ -46,32 +46,39 @@ func (a *accessible) open(v view) error {
 	return a.out.Notice("Type help and enter for the commands.")
 }
 
-func (a *accessible) run(ctx context.Context) error {
-	lines, stop := a.readLines(ctx)
+// run also stays open while names would be lost and their user can still type what to do.
+func (a *accessible) run(source, screen context.Context) error {
+	lines, stop := a.readLines(screen)
 	defer stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for {
+	ended := source.Done()
+	for screen.Err() == nil && (ended != nil || lines != nil && a.out.Unsaved()) {
+		var err error
 		select {
-		case <-ctx.Done():
-			return nil
-		case line, more := <-lines:
-			if !more { // the end of standard input is not the end of the session
-				lines = nil
-				continue
+		case <-screen.Done():
+		case <-ended:
+			ended = nil
+			if err = a.out.State(a.view.state()); err == nil && screen.Err() == nil && lines != nil && a.out.Unsaved() {
+				err = a.out.AskToSave("Quit")
 			}
-			switch err := a.out.Run(line); {
-			case errors.Is(err, plain.ErrQuit):
-				return nil
-			case err != nil:
-				return err
+		case line, more := <-lines:
+			if more {
+				err = a.out.Run(line)
+			} else { // the end of standard input is not the end of the session
+				lines = nil
 			}
 		case <-tick.C:
-			if err := a.out.State(a.view.state()); err != nil {
-				return err
-			}
+			err = a.out.State(a.view.state())
+		}
+		if errors.Is(err, plain.ErrQuit) {
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // readLines reads lines from standard input on a goroutine that stop ends.
@@ -165,6 +172,11 @@ func (a *accessible) finish() error {
 			continue
 		}
 		if err := a.out.Notice(n); err != nil {
+			return err
+		}
+	}
+	if a.out.Unsaved() {
+		if err := a.out.Notice("Names and bookmarks were not saved."); err != nil {
 			return err
 		}
 	}

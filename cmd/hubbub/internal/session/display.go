@@ -29,9 +29,10 @@ type Display interface {
 	Traced(ctx context.Context) (traced context.Context, t trace.Tracer, done func() error)
 	// open is called once, before everything else.
 	open(v view) error
-	// run displays the session until its user quits or ctx ends, on a goroutine of
-	// its own. A display that cannot be quit returns when ctx ends.
-	run(ctx context.Context) error
+	// run displays the session until its user quits or screen ends, on a goroutine of
+	// its own. A display that does not stay open returns when source ends, which the
+	// session's source has before it.
+	run(source, screen context.Context) error
 	// staysOpen reports whether the display is quit by its user rather than by the
 	// end of the source.
 	staysOpen() bool

@@ -50,7 +50,7 @@ func (f *fullScreen) open(v view) error {
 	return nil
 }
 
-func (f *fullScreen) run(ctx context.Context) error {
+func (f *fullScreen) run(_, ctx context.Context) error {
 	if screen, ok := f.streams.Stdout.(*os.File); ok {
 		defer crash.StartMonitor(screen, crash.ResetScreen)()
 	}

@@ -71,7 +71,7 @@ func (c *connection) setOver(cause error) {
 }
 
 // Run displays a session until its source has ended and, on a screen, its user
-// has quit. It returns the first cause of the end, nil for a normal one.
+// has quit; names that are not saved may keep the accessible display open, too. It returns the first cause of the end, nil for a normal one.
 //
 // The display runs on a goroutine of its own, the source on the caller's. When
 // the user quits or ctx ends, the source is asked to end, and its last turns are
@@ -83,18 +83,21 @@ func Run(ctx context.Context, s Session, d Display) error {
 	}
 	screen, closeScreen := context.WithCancel(context.WithoutCancel(ctx))
 	defer closeScreen()
+	source, sourceEnded := context.WithCancel(screen)
+	defer sourceEnded()
 	quit := make(chan error, 1)
 	go func() {
-		err := recovered.Guard(func() error { return d.run(screen) })
+		err := recovered.Guard(func() error { return d.run(source, screen) })
 		s.end()
 		quit <- err
 	}()
 	defer context.AfterFunc(ctx, s.end)()
 
 	err := recovered.Guard(func() error { return s.run(ctx, d) })
-	if recovered.Caught(err) || !d.staysOpen() {
+	if recovered.Caught(err) || ctx.Err() != nil {
 		closeScreen()
 	}
+	sourceEnded()
 	var displayed error
 	select {
 	case displayed = <-quit:

@@ -43,12 +43,16 @@ type stub struct {
 func newStub(stays bool) *stub { return &stub{stays: stays, quit: make(chan struct{})} }
 
 func (d *stub) open(view) error { return nil }
-func (d *stub) run(ctx context.Context) error {
+func (d *stub) run(source, screen context.Context) error {
 	if d.onRun != nil {
 		d.onRun()
 	}
+	until := source
+	if d.stays {
+		until = screen
+	}
 	select {
-	case <-ctx.Done():
+	case <-until.Done():
 	case <-d.quit:
 	}
 	return nil

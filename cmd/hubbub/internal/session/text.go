@@ -45,11 +45,11 @@ func (d *textDisplay) open(v view) error {
 	return nil
 }
 
-func (d *textDisplay) run(ctx context.Context) error {
+func (d *textDisplay) run(source, _ context.Context) error {
 	if d.streams.progress {
-		showProgress(ctx, d.streams.Stderr, d.view)
+		showProgress(source, d.streams.Stderr, d.view)
 	}
-	<-ctx.Done()
+	<-source.Done()
 	return nil
 }
 
