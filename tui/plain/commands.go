@@ -49,6 +49,7 @@ func commands() []command {
 		{words: []string{"move"}, args: "WHO TIME WHOM", help: "gives the turn of the first speaker at that time to the second", do: (*Accessible).move},
 		{words: []string{"mute"}, args: "WHO", help: "excludes a speaker from the shares, or includes them again", do: (*Accessible).mute},
 		{words: []string{"bookmark", "b", "mark"}, args: "[NOTE]", help: "sets a bookmark at the present position", do: (*Accessible).bookmark},
+		{words: []string{"unbookmark", "unmark"}, args: "TIME", help: "removes the bookmark at that time", do: (*Accessible).unbookmark},
 		{words: []string{"bookmarks", "marks"}, help: "lists all bookmarks", do: (*Accessible).bookmarks},
 		{words: []string{"undo", "u"}, help: "reverts the newest change", do: (*Accessible).undo},
 		{words: []string{"export", "e"}, help: "writes the session into files", needs: func(o display.Controls) bool { return o.Export != nil }, do: (*Accessible).export},
@@ -262,6 +263,22 @@ func (a *Accessible) bookmark(note string) error {
 		return a.refused(err)
 	}
 	return a.printf("Bookmark at %s.", display.Clock(at))
+}
+
+func (a *Accessible) unbookmark(args string) error {
+	at, ok := parseClock(args)
+	if !ok {
+		return a.noTime(args)
+	}
+	annotations, _ := a.o.Annotations.Load()
+	for _, k := range annotations.Bookmarks() {
+		if k.At < at || k.At >= at+1 { // times are shown in whole seconds
+			continue
+		}
+		_ = a.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Unbookmark(k.At), nil })
+		return a.printf("Removed the bookmark at %s. Undo reverts it.", display.Clock(k.At))
+	}
+	return a.printf("There is no bookmark at %s; bookmarks lists all.", args)
 }
 
 func (a *Accessible) bookmarks(string) error {
