@@ -40,6 +40,9 @@ func (a *accessible) Traced(ctx context.Context) (context.Context, trace.Tracer,
 func (a *accessible) open(v view) error {
 	a.view = v
 	a.out = plain.NewAccessible(a.streams.Stdout, controlsOf(v, a.trace))
+	if n := v.about().Notice; n != "" && !(IsTerminal(a.streams.Stdout) && IsTerminal(a.streams.Stderr)) { // the state has it, too
+		a.streams.notice(n)
+	}
 	if err := a.out.State(v.state()); err != nil || !IsTerminal(a.streams.Stdin) || v.about().Kind == capture.Stdin {
 		return err
 	}
