@@ -148,6 +148,8 @@ func (s *settings) check(f *pflag.FlagSet) error {
 		return usagef("add --offline", "the number of speakers can only be given to the second pass")
 	case s.tunes() && s.enrolment == "" && s.decoderDir == "" && (s.json || s.against != ""):
 		return usagef("leave out --json and --against", "trials of parameters are a table of their own")
+	case s.out != "" && (s.tunes() || s.decoderDir != "" || s.enrolment != "" || s.cohort != ""):
+		return usagef("leave it out, or score the recordings alone", "--out has no effect with tuning, training or voiceprints")
 	case s.against != "" && s.json:
 		return usagef("leave one of them out", "--against prints a table, and --json only JSON")
 	case s.enrolment == "" && (s.calibrate || len(s.meetings) > 0 || f.Changed("threshold")):
