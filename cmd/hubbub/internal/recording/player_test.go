@@ -3,6 +3,7 @@ package recording
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,6 +49,30 @@ func TestDestroyedEvents(t *testing.T) {
 		want := []protocol.Turn{{Speaker: "A", Start: 1, End: 4.5}, {Speaker: "B", Start: 3.5, End: 9}}
 		if got := r.Turns(); !slices.Equal(got, want) || !slices.Contains(r.Warnings, "events.ndjson has no turns; the turns were taken from turns.rttm") {
 			t.Errorf("%q: turns %v, want %v; %q", content, got, want, r.Warnings)
+		}
+	}
+}
+
+// TestTooManyLabels: turns that a timeline does not take are reported, whatever they were read from.
+func TestTooManyLabels(t *testing.T) {
+	for _, name := range []string{TurnsFile, EventsFile} {
+		dir := t.TempDir()
+		var text strings.Builder
+		for i := range protocol.MaxLabels + 1 {
+			if name == TurnsFile {
+				text.WriteString(protocol.FormatRTTM("talk", protocol.Turn{Speaker: fmt.Sprint("P", i), Start: float64(i), End: float64(i) + 1}) + "\n")
+				continue
+			}
+			for j, kind := range []string{protocol.TypeSpeakerStart, protocol.TypeSpeakerEnd} {
+				text.Write(append(protocol.NewSpeakerEvent(kind, float64(i+j), fmt.Sprint("P", i)).Raw, '\n'))
+			}
+		}
+		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text.String()), 0o600))
+		r, err := Read(t.Context(), dir)
+		testkit.NoError(t, err)
+		want := "events that are left out, because a session has at most 64 labels and 262144 turns: 2"
+		if len(r.Turns()) != protocol.MaxLabels || !slices.Contains(r.Warnings, want) {
+			t.Errorf("%s: %d turns, warnings %q", name, len(r.Turns()), r.Warnings)
 		}
 	}
 }

@@ -377,6 +377,9 @@ func (r *Recording) openAudio(ctx context.Context) {
 // event end: the session wrote them into turns.rttm when it ended.
 func (r *Recording) measure(turns []protocol.Turn) {
 	timeline := r.timeline().Snapshot()
+	if n := timeline.Counts.Refused; n > 0 {
+		r.warn("events that are left out, because a session has at most %d labels and %d turns: %d", protocol.MaxLabels, protocol.MaxTurns, n)
+	}
 	r.Length = max(r.Length, timeline.Decided)
 	for _, t := range turns {
 		r.Length = max(r.Length, t.End)
