@@ -140,7 +140,7 @@ func newBindings() []binding {
 
 		{keys: []string{":"}, name: "command", help: "command by name", short: "command", on: anyScreen, do: action((*model).askCommand)},
 		{keys: []string{"M"}, name: "mouse", help: "mouse off, to copy", short: "mouse", on: anyScreen, do: (*model).toggleMouse},
-		{keys: []string{"ctrl+z"}, name: "suspend", help: "suspend", on: anyScreen, do: func(*model) tea.Cmd { return tea.Suspend }, always: true},
+		{keys: []string{"ctrl+z"}, name: "suspend", help: "suspend", on: anyScreen, needs: func(o Options) bool { return !o.NoSuspend }, do: func(*model) tea.Cmd { return tea.Suspend }, always: true},
 	}
 }
 

@@ -41,6 +41,8 @@ type Options struct {
 	Voices string
 	// Keys are the keys of the commands.
 	Keys Keymap
+	// NoSuspend leaves out ctrl+z: no shell could continue the program.
+	NoSuspend bool
 	// Mouse starts with the mouse on; a key turns it off, to select text.
 	Mouse bool
 }

@@ -38,24 +38,60 @@ func TestDiarizeOnTerminal(t *testing.T) {
 // onTerminal is all that the program writes on a terminal that answers nothing.
 func onTerminal(t *testing.T, env string, args ...string) string {
 	t.Helper()
+	terminal, cmd := startOnTerminal(t, env, args...)
+	out, _ := io.ReadAll(terminal) // ends with EIO when no process has the terminal
+	testkit.NoError(t, cmd.Wait())
+	return string(out)
+}
+
+// startOnTerminal starts the program as the leader of the session of a terminal.
+func startOnTerminal(t *testing.T, env string, args ...string) (*os.File, *exec.Cmd) {
+	t.Helper()
 	skipShort(t)
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
 		t.Skip("no pseudoterminals here: ", err)
 	}
-	defer terminal.Close()
+	t.Cleanup(func() { terminal.Close() })
 	number, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPTN)
 	testkit.NoError(t, err)
 	testkit.NoError(t, unix.IoctlSetPointerInt(int(terminal.Fd()), unix.TIOCSPTLCK, 0))
 	side, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	testkit.NoError(t, err)
+	defer side.Close()
 	cmd := exec.Command(testProgram(t), args...)
 	cmd.Env = append(os.Environ(), programEnv(env, "CI=")...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = side, side, side
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	testkit.NoError(t, cmd.Start())
-	side.Close()
-	out, _ := io.ReadAll(terminal) // ends with EIO when no process has the terminal
-	testkit.NoError(t, cmd.Wait())
-	return string(out)
+	return terminal, cmd
+}
+
+// TestSuspendWithoutShell: where no shell can continue the program, ctrl+z does not make it wait for that.
+func TestSuspendWithoutShell(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ display, key, answer, next, then, quit string }{
+		{"--accessible", "bookmark\r", "Bookmark at", "name\r", "Who?", "quit\rquit\r"},
+		{"--ascii", "?", "set a bookmark", "?w", "everything", "q"},
+	} {
+		t.Run(c.display, func(t *testing.T) {
+			t.Parallel()
+			terminal, cmd := startOnTerminal(t, "TERM=screen", "live", "--input", talkFile(t, 0), c.display)
+			defer cmd.Process.Kill()
+			var out testkit.Buffer
+			read := make(chan struct{})
+			go func() {
+				defer close(read)
+				_, _ = io.Copy(&out, terminal)
+			}()
+			testkit.Eventually(t, "the display", func() bool { return strings.Contains(out.String(), "SPEAKER_00") })
+			for _, step := range [][2]string{{c.key, c.answer}, {"\x1a" + c.next, c.then}} {
+				_, _ = terminal.WriteString(step[0])
+				testkit.Eventually(t, step[1], func() bool { return strings.Contains(out.String(), step[1]) })
+			}
+			_, _ = terminal.WriteString(c.quit)
+			<-read
+			testkit.NoError(t, cmd.Wait())
+		})
+	}
 }

@@ -109,7 +109,7 @@ func NewDisplay(s Streams, o DisplayOptions) (Display, error) {
 		return nil, hint.Add(errors.New("--output tui needs a terminal, and standard output is not one"),
 			"Leave out --output, or choose "+OneOf(o.Allowed[1:])+".")
 	}
-	o.Screen.Output = s.Stdout
+	o.Screen.Output, o.Screen.NoSuspend = s.Stdout, !suspendable()
 	return &fullScreen{streams: s, mailbox: make(chan tui.Msg, 64), options: o.Screen}, nil
 }
 

@@ -15,3 +15,6 @@ type lineEditor struct{ terminal *term.Terminal }
 func editLines(*os.File, io.Reader, *os.File) *lineEditor { return nil }
 
 func (*lineEditor) close() {}
+
+// suspendable is about ctrl+z, which exists on Unix only.
+func suspendable() bool { return false }

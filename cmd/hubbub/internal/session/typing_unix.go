@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"hubbub/cmd/hubbub/internal/crash"
@@ -63,7 +64,9 @@ func (e *lineEditor) Read(p []byte) (int, error) {
 			case ctrlC:
 				_ = syscall.Kill(os.Getpid(), syscall.SIGINT)
 			case ctrlZ:
-				e.suspend()
+				if suspendable() {
+					e.suspend()
+				}
 			default:
 				kept = append(kept, b)
 			}
@@ -76,6 +79,14 @@ func (e *lineEditor) Read(p []byte) (int, error) {
 
 // Write writes to the screen for the editor.
 func (e *lineEditor) Write(p []byte) (int, error) { return e.screen.Write(p) }
+
+// suspendable reports whether a shell can continue the program after ctrl+z. The process group
+// of a session's leader, as a terminal, ssh or a container starts it, has none: SIGTSTP does not
+// stop it, and the wait for its continuation would not end.
+func suspendable() bool {
+	session, err := unix.Getsid(0)
+	return err == nil && session != unix.Getpgrp()
+}
 
 // suspend gives the terminal back to the shell until the program is continued.
 func (e *lineEditor) suspend() {
