@@ -255,20 +255,28 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 			continue
 		}
 		if b := m.bound(name); b != nil {
-			if b.name != "quit" && b.name != "command" {
-				m.quitAsked = false
-			}
-			if b.name != "back" { // which closes it, and nothing else then
-				m.notice = ""
-			}
-			if b.digit != nil {
-				b.digit(m, int(name[0]-'1'))
-				continue
-			}
-			cmds = append(cmds, b.do(m))
+			cmds = append(cmds, m.act(b, name))
 		}
 	}
 	return tea.Batch(cmds...)
+}
+
+// act does what a binding does, for a key or by name.
+func (m *model) act(b *binding, key string) tea.Cmd {
+	if b.name != "quit" && b.name != "command" {
+		m.quitAsked = false
+	}
+	if b.name != "back" { // which closes one of them, and nothing else then
+		m.notice = ""
+		if b.name != "help" { // which would cover the answer
+			m.help = 0
+		}
+	}
+	if b.digit != nil {
+		b.digit(m, int(key[0]-'1'))
+		return nil
+	}
+	return b.do(m)
 }
 
 // action is a binding's function that needs no command.

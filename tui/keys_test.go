@@ -252,6 +252,12 @@ func TestQuittingAsksForUnsavedChanges(t *testing.T) {
 	if cmd := press(m, "q"); cmd != nil && cmd() != nil {
 		t.Fatal("q quits without asking again")
 	}
+	press(m, ":")
+	typeText(m, "zoom in")
+	press(m, "enter") // the same by name
+	if cmd := press(m, "q"); cmd != nil && cmd() != nil {
+		t.Fatal("q quits without asking again, after a command by name")
+	}
 	if cmd := press(m, "q"); cmd == nil || cmd() == nil {
 		t.Error("q twice does not quit")
 	}
@@ -341,6 +347,21 @@ func TestHelpAfterAResize(t *testing.T) {
 	screenHasNot(t, m, "figures")
 	press(m, "?")
 	screenHasNot(t, m, "name a speaker")
+}
+
+// TestKeysOfTheHelp: a key that the help lists closes it, because the help may cover the answer.
+func TestKeysOfTheHelp(t *testing.T) {
+	for _, size := range [][2]int{{40, 12}, {80, 24}, {120, 34}} {
+		m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), size[0], size[1])
+		press(m, "b", "enter", "?", "q")
+		screenHas(t, m, "q again quits")
+		press(m, "?", "2")
+		screenHasNot(t, m, "suspend")
+		press(m, "?", "r")
+		screenHas(t, m, "name of SPEAKER_01")
+		typeText(m, "Anna")
+		screenHas(t, m, "Anna")
+	}
 }
 
 // TestHelpHasAddresses: the help shows the page and the stream that others can watch.

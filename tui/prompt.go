@@ -295,7 +295,7 @@ func (m *model) askCommand() {
 				m.notify("there is no command "+text+"; tab completes, "+m.keyOf("help")+" lists the keys", canvas.Warn)
 				return nil
 			}
-			return names[matches[0]].do(m)
+			return m.act(names[matches[0]], "")
 		},
 	})
 }
