@@ -227,7 +227,7 @@ func (m *model) addBookmark() {
 	w := m.window()
 	at := m.session().Position
 	switch {
-	case m.list != nil && m.list.Selected != 0:
+	case m.screen() == listScreen && m.list.Selected != 0:
 		if r, ok := m.selectedRow(); ok {
 			at = r.at
 		}
@@ -318,10 +318,16 @@ func (m *model) noBookmarks() bool {
 	return none
 }
 
-// removeBookmark removes the bookmark that was set or reached last.
+// removeBookmark removes the bookmark that is selected in the list, or else was set or
+// reached last.
 func (m *model) removeBookmark() {
 	if m.noBookmarks() {
 		return
+	}
+	if m.screen() == listScreen && m.list.Selected != 0 {
+		if r, ok := m.selectedRow(); ok && r.label == "" {
+			m.bookmark = r.at
+		}
 	}
 	if !slices.ContainsFunc(m.session().Bookmarks, func(k protocol.Bookmark) bool { return k.At == m.bookmark }) {
 		m.notify(m.keyOf("previous bookmark")+" and "+m.keyOf("next bookmark")+" choose the bookmark to remove", canvas.Dim)

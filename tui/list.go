@@ -231,7 +231,7 @@ func textIndent(s *display.Session) int {
 // not come to.
 func latest(s *display.Session) float64 { return max(s.Position, s.Length) }
 
-func (m *model) openList() { m.list = &listView{} }
+func (m *model) openList() { m.list, m.presenter = &listView{}, false }
 
 // listBy selects the row above (-1) or below (1), listPages goes a page.
 func listBy(by int) func(*model) tea.Cmd { return action(func(m *model) { m.moveListRow(by) }) }

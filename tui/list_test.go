@@ -283,3 +283,17 @@ func TestLatestTurnsAfterHours(t *testing.T) {
 	press(m, "t")
 	screenHas(t, m, "3:01:40  ◆ later")
 }
+
+// TestBookmarksOfTheList: b and B are about the selected row, while the list is on the screen.
+func TestBookmarksOfTheList(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 100, 24)
+	press(m, "t", "up", "up", "b", "first", "enter", "up", "up", "up", "b", "second", "enter", "/", "first", "enter", "up")
+	r, _ := m.selectedRow()
+	press(m, "B")
+	screenHas(t, m, "removed the bookmark at "+display.Clock(r.at))
+	press(m, "/", "backspace", "backspace", "backspace", "backspace", "backspace", "enter", "up", "up", "up")
+	press(m, "f", "b")
+	screenHas(t, m, "bookmark 1:00, note:") // the present: the list is not on the screen
+	press(m, "esc", "t")
+	screenHas(t, m, "turns and bookmarks")
+}
