@@ -298,6 +298,36 @@ func TestExportFromTheScreen(t *testing.T) {
 	}
 }
 
+// TestQuitWaitsForAnExport: q ends the screen when the files are complete, and not if they are not.
+func TestQuitWaitsForAnExport(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 120, 30)
+	var fail error
+	m.o.Export = func(protocol.Annotations) (string, error) { return "wrote x.html", fail }
+	m.bindKeys()
+	press(m, "b", "enter")
+	export := func(keys ...string) (quits bool) {
+		cmd := press(m, "e")
+		if press(m, keys...); m.quitting {
+			t.Fatal("quits before the export has ended")
+		}
+		m.Update(runCommand(cmd))
+		return m.quitting
+	}
+	fail = errors.New("no room on the disk")
+	if export("q") {
+		t.Error("quits although the export has failed")
+	}
+	screenHas(t, m, "no room on the disk")
+	fail = nil
+	if export("q", "+") {
+		t.Error("quits although something else was done")
+	}
+	press(m, "b", "enter")
+	if !export("q") {
+		t.Error("does not quit after the export")
+	}
+}
+
 // TestCancelledChoice: who was selected before the question is selected again.
 func TestCancelledChoice(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)

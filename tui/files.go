@@ -24,23 +24,30 @@ type asyncMsg struct {
 
 // runAsync runs do, which may block, on a goroutine of Bubble Tea. Then done is
 // called on that of the screen, and the text or the error is shown.
-func runAsync(do func() (text string, err error), done func(err error)) tea.Cmd {
+func (m *model) runAsync(do func() (text string, err error), done func(err error)) tea.Cmd {
+	m.running++
 	return func() tea.Msg {
 		text, err := do()
 		return asyncMsg{text, err, done}
 	}
 }
 
-func (m *model) asyncDone(msg asyncMsg) {
+func (m *model) asyncDone(msg asyncMsg) tea.Cmd {
+	m.running--
 	if msg.done != nil {
 		msg.done(msg.err)
 	}
 	switch {
 	case msg.err != nil:
+		m.quitWaits = false // the error is to be seen
 		m.notify(display.ErrorText(msg.err, m.glyphs), canvas.Bad)
 	case msg.text != "":
 		m.notify(msg.text, canvas.Good)
 	}
+	if m.quitWaits {
+		return m.quit()
+	}
+	return nil
 }
 
 func (m *model) export() tea.Cmd {
@@ -50,7 +57,7 @@ func (m *model) export() tea.Cmd {
 	m.exporting = true
 	m.notify("exporting", canvas.Dim)
 	a, revision := m.annotations.Load()
-	return runAsync(func() (string, error) { return m.o.Export(a) }, func(err error) {
+	return m.runAsync(func() (string, error) { return m.o.Export(a) }, func(err error) {
 		m.exporting = false
 		if err == nil {
 			m.annotations.MarkSaved(revision)
@@ -67,7 +74,7 @@ func (m *model) record() tea.Cmd {
 	if m.state.Recording != nil && m.state.Recording.Stopped == "" && !m.state.Finished() {
 		m.notify("stopping the recording", canvas.Dim)
 	}
-	return runAsync(m.o.Record, func(error) {
+	return m.runAsync(m.o.Record, func(error) {
 		m.recording = false
 		m.refresh()
 	})
@@ -92,13 +99,13 @@ func (m *model) copyText(text, what, instead string) tea.Cmd {
 		return nil
 	}
 	m.notify(fmt.Sprintf("%s sent to the terminal's clipboard (OSC 52, not every terminal takes it; %s)", what, instead), canvas.Good)
-	return func() tea.Msg {
+	return m.runAsync(func() (string, error) {
 		// One write, so that it cannot split a frame of the screen.
 		if _, err := io.WriteString(m.o.Output, clipboardSequence(text)); err != nil {
-			return asyncMsg{err: fmt.Errorf("the terminal cannot be written to: %w", err)}
+			return "", fmt.Errorf("the terminal cannot be written to: %w", err)
 		}
-		return nil
-	}
+		return "", nil
+	}, nil)
 }
 
 // clipboardSequence puts text into the terminal's clipboard. A tmux or screen in

@@ -264,7 +264,7 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 // act does what a binding does, for a key or by name.
 func (m *model) act(b *binding, key string) tea.Cmd {
 	if b.name != "quit" && b.name != "command" {
-		m.quitAsked = false
+		m.quitAsked, m.quitWaits = false, false
 	}
 	if b.name != "back" { // which closes one of them, and nothing else then
 		m.notice = ""
@@ -408,8 +408,13 @@ func (m *model) toStart() {
 	m.view.scroll(w, -w.position)
 }
 
-// quit ends the display, and asks for confirmation if changes would be lost.
+// quit ends the display when what was started is done, such as an export, and asks for
+// confirmation if changes would be lost.
 func (m *model) quit() tea.Cmd {
+	if m.quitWaits = m.running > 0; m.quitWaits {
+		m.notify("quits when what was started is done; "+m.keyOf("interrupt")+" quits at once", canvas.Warn)
+		return nil
+	}
 	if m.annotations.Unsaved() && !m.quitAsked {
 		m.quitAsked = true
 		text := m.keyOf("quit") + " again quits and loses names and bookmarks"

@@ -90,9 +90,11 @@ type model struct {
 	cursor    float64         // position in a view that stands still; -1 = none
 	jump      bookmarkJump
 	answerAt  time.Time // when an answer of the terminal began
+	running   int       // calls of runAsync that have not ended
 	exporting bool
 	recording bool // a recording is being started or stopped
 	quitAsked bool // quitting has asked for confirmation
+	quitWaits bool // for what runs
 
 	interrupted bool // by ctrl+c
 	quitting    bool // by q or ctrl+c
@@ -156,7 +158,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.MouseMsg:
 		m.click(msg)
 	case asyncMsg:
-		m.asyncDone(msg)
+		return m, m.asyncDone(msg)
 	case listedMsg:
 		m.microphonesListed(msg)
 	case tea.ResumeMsg:

@@ -113,7 +113,7 @@ func (m *model) drawQuestion(c *canvas.Canvas, y int) {
 func (m *model) remember(label, name string) tea.Cmd {
 	m.voices.busy = true
 	m.notify("learning the voice of "+name, canvas.Dim)
-	return runAsync(func() (string, error) { return m.o.Memory.Remember(label) }, func(err error) {
+	return m.runAsync(func() (string, error) { return m.o.Memory.Remember(label) }, func(err error) {
 		m.voices.busy, m.voices.corrected = false, -1 // the name may have changed meanwhile
 		if err != nil {
 			delete(m.voices.asked, label)
@@ -125,7 +125,7 @@ func (m *model) remember(label, name string) tea.Cmd {
 
 func (m *model) neverRemember() tea.Cmd {
 	text := "hubbub does not ask again; " + m.keyOf("remember") + " remembers a voice"
-	return runAsync(func() (string, error) { return text, m.o.Memory.Never() }, nil)
+	return m.runAsync(func() (string, error) { return text, m.o.Memory.Never() }, nil)
 }
 
 // correctVoices applies changed names to what was learnt in this session.
@@ -135,5 +135,5 @@ func (m *model) correctVoices() tea.Cmd {
 		return nil
 	}
 	m.voices.busy = true
-	return runAsync(m.o.Memory.Correct, func(error) { m.voices.busy, m.voices.corrected = false, revision })
+	return m.runAsync(m.o.Memory.Correct, func(error) { m.voices.busy, m.voices.corrected = false, revision })
 }

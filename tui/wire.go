@@ -68,7 +68,7 @@ func (m *model) saveWire() tea.Cmd {
 		return nil
 	}
 	m.notify("writing", canvas.Dim)
-	return runAsync(func() (string, error) {
+	return m.runAsync(func() (string, error) {
 		name, err := m.o.SaveWire(text)
 		return fmt.Sprintf("wrote %s to %s", display.Count(n, "record"), name), err
 	}, nil)
