@@ -127,6 +127,14 @@ func TestMessagesMakeRoomForTheKeys(t *testing.T) {
 	m.later(s)
 	screenHasNot(t, m, "another microphone")
 	screenHasNot(t, m, "the disk is full")
+	press(m, "b") // a prompt is in their place
+	m.Update(Msg{Text: "new labels: J joins them"})
+	s.Position += 20
+	m.later(s)
+	press(m, "esc")
+	s.Position++
+	m.later(s)
+	screenHas(t, m, "new labels: J joins them")
 }
 
 // A stream that is lost again at once does not continue, whatever was just said, and the

@@ -183,8 +183,9 @@ func (m *model) refresh() {
 	if now.Sub(m.noticeAt) > m.noticeFor() {
 		m.notice = ""
 	}
-	// A problem replaces a notice at once: the notice may be that it was over.
-	for len(m.waiting) > 0 && (m.notice == "" || now.Sub(m.noticeAt) > confirmTime || m.waiting[0].Problem && m.noticeStyle == canvas.Warn) {
+	// A prompt is where a notice would be. A problem replaces a notice at once: the notice
+	// may be that it was over.
+	for !m.prompting() && len(m.waiting) > 0 && (m.notice == "" || now.Sub(m.noticeAt) > confirmTime || m.waiting[0].Problem && m.noticeStyle == canvas.Warn) {
 		w := m.waiting[0]
 		m.waiting = m.waiting[1:]
 		m.notify(w.Text, map[bool]canvas.Style{true: canvas.Bad, false: canvas.Warn}[w.Problem])

@@ -169,6 +169,9 @@ func (m *model) chooseSelected() {
 	}
 }
 
+// prompting reports whether there is a prompt.
+func (m *model) prompting() bool { return m.input != nil || m.question != nil || m.choice != nil }
+
 // drawPrompt draws the prompt, if there is one.
 func (m *model) drawPrompt(c *canvas.Canvas, s *display.Session, y int) bool {
 	switch {
