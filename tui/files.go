@@ -17,23 +17,31 @@ import (
 
 // asyncMsg is the result of runAsync.
 type asyncMsg struct {
+	name string
 	text string // one line; "" = nothing to say
 	err  error
 	done func(err error) // nil = nothing to do
 }
 
-// runAsync runs do, which may block, on a goroutine of Bubble Tea. Then done is
-// called on that of the screen, and the text or the error is shown.
-func (m *model) runAsync(do func() (text string, err error), done func(err error)) tea.Cmd {
-	m.running++
+// runAsync runs do, which may block, on a goroutine of Bubble Tea, unless the one of the
+// same name still runs. Then done is called on the goroutine of the screen, and the text or
+// the error is shown. doing is shown meanwhile; "" = nothing to say.
+func (m *model) runAsync(name, doing string, do func() (text string, err error), done func(err error)) tea.Cmd {
+	if m.running[name] {
+		return nil
+	}
+	m.running[name] = true
+	if doing != "" {
+		m.notify(doing, canvas.Dim)
+	}
 	return func() tea.Msg {
 		text, err := do()
-		return asyncMsg{text, err, done}
+		return asyncMsg{name, text, err, done}
 	}
 }
 
 func (m *model) asyncDone(msg asyncMsg) tea.Cmd {
-	m.running--
+	delete(m.running, msg.name)
 	if msg.done != nil {
 		msg.done(msg.err)
 	}
@@ -51,14 +59,8 @@ func (m *model) asyncDone(msg asyncMsg) tea.Cmd {
 }
 
 func (m *model) export() tea.Cmd {
-	if m.exporting {
-		return nil
-	}
-	m.exporting = true
-	m.notify("exporting", canvas.Dim)
 	a, revision := m.annotations.Load()
-	return m.runAsync(func() (string, error) { return m.o.Export(a) }, func(err error) {
-		m.exporting = false
+	return m.runAsync("export", "exporting", func() (string, error) { return m.o.Export(a) }, func(err error) {
 		if err == nil {
 			m.annotations.MarkSaved(revision)
 		}
@@ -67,17 +69,11 @@ func (m *model) export() tea.Cmd {
 
 // record starts or stops a recording.
 func (m *model) record() tea.Cmd {
-	if m.recording {
-		return nil
-	}
-	m.recording = true
+	doing := ""
 	if m.state.Recording != nil && m.state.Recording.Stopped == "" && !m.state.Finished() {
-		m.notify("stopping the recording", canvas.Dim)
+		doing = "stopping the recording"
 	}
-	return m.runAsync(m.o.Record, func(error) {
-		m.recording = false
-		m.refresh()
-	})
+	return m.runAsync("record", doing, m.o.Record, func(error) { m.refresh() })
 }
 
 // maxClipboard is how much is sent to a terminal's clipboard at most; some
@@ -99,13 +95,13 @@ func (m *model) copyText(text, what, instead string) tea.Cmd {
 		return nil
 	}
 	m.notify(fmt.Sprintf("%s sent to the terminal's clipboard (OSC 52, not every terminal takes it; %s)", what, instead), canvas.Good)
-	return m.runAsync(func() (string, error) {
+	return func() tea.Msg {
 		// One write, so that it cannot split a frame of the screen.
 		if _, err := io.WriteString(m.o.Output, clipboardSequence(text)); err != nil {
-			return "", fmt.Errorf("the terminal cannot be written to: %w", err)
+			return asyncMsg{err: fmt.Errorf("the terminal cannot be written to: %w", err)}
 		}
-		return "", nil
-	}, nil)
+		return nil
+	}
 }
 
 // clipboardSequence puts text into the terminal's clipboard. A tmux or screen in

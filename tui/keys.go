@@ -411,7 +411,7 @@ func (m *model) toStart() {
 // quit ends the display when what was started is done, such as an export, and asks for
 // confirmation if changes would be lost.
 func (m *model) quit() tea.Cmd {
-	if m.quitWaits = m.running > 0; m.quitWaits {
+	if m.quitWaits = len(m.running) > 0; m.quitWaits {
 		m.notify("quits when what was started is done; "+m.keyOf("interrupt")+" quits at once", canvas.Warn)
 		return nil
 	}

@@ -130,7 +130,7 @@ func (m *model) useMicrophone() tea.Cmd {
 		return nil
 	}
 	v.using = true
-	return m.runAsync(func() (string, error) { return m.o.Microphones.Use(d.Input) }, func(err error) {
+	return m.runAsync("microphone", "", func() (string, error) { return m.o.Microphones.Use(d.Input) }, func(err error) {
 		switch v := m.microphones; {
 		case v == nil:
 		case err != nil:

@@ -89,19 +89,17 @@ type model struct {
 	bookmark  float64         // position of the bookmark reached last; -1 = none
 	cursor    float64         // position in a view that stands still; -1 = none
 	jump      bookmarkJump
-	answerAt  time.Time // when an answer of the terminal began
-	running   int       // calls of runAsync that have not ended
-	exporting bool
-	recording bool // a recording is being started or stopped
-	quitAsked bool // quitting has asked for confirmation
-	quitWaits bool // for what runs
+	answerAt  time.Time       // when an answer of the terminal began
+	running   map[string]bool // names of what runAsync runs
+	quitAsked bool            // quitting has asked for confirmation
+	quitWaits bool            // for what runs
 
 	interrupted bool // by ctrl+c
 	quitting    bool // by q or ctrl+c
 }
 
 func newModel(ctx context.Context, o Options, t *canvas.Theme, g *canvas.Glyphs) *model {
-	m := &model{ctx: ctx, o: o, theme: t, glyphs: g, now: time.Now, w: 80, h: 24, bookmark: -1, cursor: -1, mouse: o.Mouse, annotations: o.Annotations, separate: map[string]bool{}}
+	m := &model{ctx: ctx, o: o, theme: t, glyphs: g, now: time.Now, w: 80, h: 24, bookmark: -1, cursor: -1, mouse: o.Mouse, annotations: o.Annotations, separate: map[string]bool{}, running: map[string]bool{}}
 	m.voices.asked = map[string]bool{}
 	if m.annotations == nil {
 		m.annotations = protocol.NewAnnotationsStore(protocol.Annotations{})

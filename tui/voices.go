@@ -13,7 +13,6 @@ import (
 type voiceOffers struct {
 	asked     map[string]bool // labels whose voice the user was asked about
 	corrected int64           // revision of the annotations that Correct has seen
-	busy      bool            // Remember or Correct runs
 }
 
 // offerToRemember asks once, after a speaker got a name, whether to remember the
@@ -111,10 +110,8 @@ func (m *model) drawQuestion(c *canvas.Canvas, y int) {
 
 // remember learns a voice.
 func (m *model) remember(label, name string) tea.Cmd {
-	m.voices.busy = true
-	m.notify("learning the voice of "+name, canvas.Dim)
-	return m.runAsync(func() (string, error) { return m.o.Memory.Remember(label) }, func(err error) {
-		m.voices.busy, m.voices.corrected = false, -1 // the name may have changed meanwhile
+	return m.runAsync("voice of "+label, "learning the voice of "+name, func() (string, error) { return m.o.Memory.Remember(label) }, func(err error) {
+		m.voices.corrected = -1 // the name may have changed meanwhile
 		if err != nil {
 			delete(m.voices.asked, label)
 			return
@@ -125,15 +122,14 @@ func (m *model) remember(label, name string) tea.Cmd {
 
 func (m *model) neverRemember() tea.Cmd {
 	text := "hubbub does not ask again; " + m.keyOf("remember") + " remembers a voice"
-	return m.runAsync(func() (string, error) { return text, m.o.Memory.Never() }, nil)
+	return m.runAsync("never remember", "", func() (string, error) { return text, m.o.Memory.Never() }, nil)
 }
 
 // correctVoices applies changed names to what was learnt in this session.
 func (m *model) correctVoices() tea.Cmd {
 	_, revision := m.annotations.Load()
-	if m.o.Memory == nil || m.voices.busy || m.voices.corrected == revision {
+	if m.o.Memory == nil || len(m.running) > 0 || m.voices.corrected == revision {
 		return nil
 	}
-	m.voices.busy = true
-	return m.runAsync(m.o.Memory.Correct, func(error) { m.voices.busy, m.voices.corrected = false, revision })
+	return m.runAsync("correct voices", "", m.o.Memory.Correct, func(error) { m.voices.corrected = revision })
 }

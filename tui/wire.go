@@ -67,8 +67,7 @@ func (m *model) saveWire() tea.Cmd {
 		m.notify("there is nothing to write", canvas.Dim)
 		return nil
 	}
-	m.notify("writing", canvas.Dim)
-	return m.runAsync(func() (string, error) {
+	return m.runAsync("file", "writing", func() (string, error) {
 		name, err := m.o.SaveWire(text)
 		return fmt.Sprintf("wrote %s to %s", display.Count(n, "record"), name), err
 	}, nil)

@@ -315,8 +315,8 @@ func TestWireCopy(t *testing.T) {
 	press(m, "t")
 	if cmd := press(m, "c"); cmd == nil {
 		t.Fatal("nothing to do")
-	} else if msg := runCommand(cmd).(asyncMsg); msg.err != nil {
-		t.Error(msg.err)
+	} else if msg := runCommand(cmd); msg != nil {
+		t.Errorf("%+v", msg)
 	}
 	screenHas(t, m, "1 record sent to the terminal's clipboard (OSC 52, not every terminal takes it; C writes a file)")
 	text := strings.TrimSuffix(strings.TrimPrefix(out.String(), "\x1b]52;c;"), "\a")
