@@ -227,9 +227,9 @@ func textIndent(s *display.Session) int {
 	return 8
 }
 
-// latest bounds the times of turns and bookmarks; those of a replay have bookmarks that it has
-// not come to.
-func latest(s *display.Session) float64 { return max(s.Position, s.Length) }
+// latest bounds the times of turns and bookmarks: a replay has bookmarks that it has not come to,
+// and a service that errs may be ahead of the audio.
+func latest(s *display.Session) float64 { return max(s.Position, s.Length, s.Timeline.Decided) }
 
 func (m *model) openList() { m.list, m.presenter = &listView{}, false }
 

@@ -282,6 +282,12 @@ func TestLatestTurnsAfterHours(t *testing.T) {
 	screenHasNot(t, m, "later")
 	press(m, "t")
 	screenHas(t, m, "3:01:40  ◆ later")
+
+	early.Length = 0
+	early.Timeline = protocol.Snapshot{Lanes: []protocol.Lane{{Speaker: "SPEAKER_00", Turns: turns[:1]}}, Decided: turns[0].End} // a service errs
+	m = testModel(early, 80, 40)
+	press(m, "t")
+	screenHas(t, m, " 3:01:59  SPEAKER_00")
 }
 
 // TestBookmarksOfTheList: b and B are about the selected row, while the list is on the screen.
