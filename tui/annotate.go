@@ -344,7 +344,7 @@ func (m *model) describeNewest() {
 	s := m.session()
 	i := s.Index(m.selected)
 	if i < 0 {
-		m.notify("select a lane first, with up and down", canvas.Dim)
+		m.notify("select a lane first, with "+m.keyOf("previous lane")+" and "+m.keyOf("next lane"), canvas.Dim)
 		return
 	}
 	w := m.window()

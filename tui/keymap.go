@@ -152,7 +152,7 @@ func (k Keymap) conflict(s KeySetting) error {
 
 // Key is the key of a command of the timeline, as the screen shows it.
 func (k Keymap) Key(command string) string {
-	return keyOf(k.bindings(), timelineScreen, command)
+	return keyOf(k.bindings(), timelineScreen, command, false)
 }
 
 // Commands are the commands with their keys, as they are set.
@@ -172,11 +172,11 @@ func (k Keymap) Commands() (all []KeySetting) {
 
 // keyOf is the key of a command on a screen, as it is shown; without a key, the
 // command.
-func keyOf(bindings []binding, on screen, name string) string {
+func keyOf(bindings []binding, on screen, name string, ascii bool) string {
 	for _, where := range []screen{on, timelineScreen, anyScreen} {
 		for _, b := range bindings {
 			if b.on == where && b.name == name && len(b.keys) > 0 {
-				return shownKey(b.keys[0], false)
+				return shownKey(b.keys[0], ascii)
 			}
 		}
 	}
@@ -184,4 +184,6 @@ func keyOf(bindings []binding, on screen, name string) string {
 }
 
 // keyOf is the key of a command on the present screen.
-func (m *model) keyOf(name string) string { return keyOf(m.bindings, m.screen(), name) }
+func (m *model) keyOf(name string) string {
+	return keyOf(m.bindings, m.screen(), name, m.glyphs.ASCII)
+}

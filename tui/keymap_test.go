@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"hubbub/tui/canvas"
 	"hubbub/tui/tuitest"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -122,4 +123,14 @@ func TestKeymapInTexts(t *testing.T) {
 	screenHas(t, m, "F writes a file")
 	press(m, "enter")
 	screenHas(t, m, "chunks; U unfolds them:")
+}
+
+// TestKeysOfLanes: what enter answers without a lane names the keys of lanes, in ASCII if need be.
+func TestKeysOfLanes(t *testing.T) {
+	m := modelWithKeys(t, 100, 30, KeySetting{"", "previous lane", []string{"K"}})
+	press(m, "enter")
+	screenHas(t, m, "select a lane first, with K and ↓")
+	m.glyphs = canvas.NewGlyphs(true)
+	press(m, "enter")
+	screenHas(t, m, "select a lane first, with K and down")
 }
