@@ -306,6 +306,21 @@ func TestWireRawSaysEverything(t *testing.T) {
 	screenHas(t, m, `messages, "SPEAKER_00 at 35"`)
 }
 
+// TestWireRawStays: the record that is shown in full stays while others arrive, selected or not.
+func TestWireRawStays(t *testing.T) {
+	l := tuitest.Log(false)
+	m := wireModel(l, 100, 40)
+	press(m, "t", "enter")
+	for range 2 {
+		screenHas(t, m, `"lag_ms": 1005`)
+		l.Record(trace.Record{At: m.now(), Stream: 1, Dir: trace.Incoming, Kind: trace.KindMessage, Text: "another one"})
+		m.tickLater()
+		screenHas(t, m, "another one")
+	}
+	press(m, "end")
+	screenHasNot(t, m, `"lag_ms": 1005`)
+}
+
 func TestWireCopy(t *testing.T) {
 	t.Setenv("TMUX", "")
 	t.Setenv("STY", "")

@@ -158,7 +158,17 @@ func (v *View) TogglePause(wire func() trace.Snapshot, now time.Time) {
 }
 
 // ToggleRaw shows the selected record in full, or no longer.
-func (v *View) ToggleRaw() { v.raw, v.rawTop = !v.raw, 0 }
+func (v *View) ToggleRaw() {
+	v.raw, v.rawTop = !v.raw, 0
+	v.holdRaw()
+}
+
+// holdRaw selects the record that is shown in full: it stays while others arrive.
+func (v *View) holdRaw() {
+	if rows := v.visibleRows(); v.raw && v.Selected == 0 && len(rows) > 0 {
+		v.Selected, v.Line = rows[len(rows)-1].ID(), len(rows)
+	}
+}
 
 // ToggleFold shows runs of chunks as one row, or chunk by chunk.
 func (v *View) ToggleFold() { v.unfolded, v.rows = !v.unfolded, rowCache{} }
@@ -253,7 +263,10 @@ func (r row) matches(words string) bool {
 }
 
 // ToNewest shows the newest rows.
-func (v *View) ToNewest() { v.Selected, v.Line, v.rawTop = 0, 0, 0 }
+func (v *View) ToNewest() {
+	v.Selected, v.Line, v.rawTop = 0, 0, 0
+	v.holdRaw()
+}
 
 // ToOldest selects the oldest row.
 func (v *View) ToOldest() {
@@ -280,9 +293,7 @@ func (v *View) Move(by, h int) {
 	}
 	v.Cursor.Move(rows, newLayout(h, v.raw).listH, by)
 	v.rawTop = 0
-	if v.raw && v.Selected == 0 { // the record that is shown stays
-		v.Selected = rows[len(rows)-1].ID()
-	}
+	v.holdRaw()
 }
 
 // Click selects the row at a line of the screen.
