@@ -17,13 +17,16 @@ type Cursor[R Row] struct {
 	Line     int // of the list, where the selected row is
 }
 
-// Index is the index of the selected row, or of the next one if that is gone.
-// -1 = there are no rows.
+// Index is the index of the selected row, or of the one before if that is gone: a run of chunks
+// has the id of its first. -1 = there are no rows.
 func (c Cursor[R]) Index(rows []R) int {
 	if c.Selected == 0 {
 		return len(rows) - 1
 	}
-	i, _ := slices.BinarySearchFunc(rows, c.Selected, func(r R, id int64) int { return cmp.Compare(r.ID(), id) })
+	i, found := slices.BinarySearchFunc(rows, c.Selected, func(r R, id int64) int { return cmp.Compare(r.ID(), id) })
+	if !found && i > 0 {
+		i--
+	}
 	return min(i, len(rows)-1)
 }
 

@@ -68,6 +68,19 @@ func TestFoldsAndFilters(t *testing.T) {
 	}
 }
 
+// TestFoldKeepsTheSelection: a chunk that is folded leaves its run selected.
+func TestFoldKeepsTheSelection(t *testing.T) {
+	v, _, _ := sampleView(t, 120, 34)
+	v.ToggleFold()
+	v.Move(-40, 34)
+	chunk := v.visibleRows()[v.Index(v.visibleRows())].record
+	v.ToggleFold()
+	r := v.visibleRows()[v.Index(v.visibleRows())]
+	if chunk.Kind != trace.KindChunk || r.run == nil || r.run.First > chunk.Number || r.record.Number < chunk.Number {
+		t.Errorf("chunk %+v, folded %+v", chunk, r)
+	}
+}
+
 // No figure is without an explanation.
 func TestFiguresAreExplained(t *testing.T) {
 	v, s, _ := sampleView(t, 200, 50)
