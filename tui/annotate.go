@@ -221,13 +221,15 @@ type bookmarkJump struct {
 const afterBookmark = 3
 
 // addBookmark asks for the note of a bookmark: at the selected row of the list, at
-// the cursor, at the present, or when scrolled back, in the middle of the window. Its
-// position is that of the key, not of the end of the note.
+// the cursor, at the present, as always in the presenter view, or when scrolled back, in the
+// middle of the window. Its position is that of the key, not of the end of the note.
 func (m *model) addBookmark() {
 	w := m.window()
 	at := m.session().Position
 	switch {
-	case m.screen() == listScreen && m.list.Selected != 0:
+	case m.presenter:
+		at = m.state.Position
+	case m.list != nil && m.list.Selected != 0:
 		if r, ok := m.selectedRow(); ok {
 			at = r.at
 		}

@@ -49,3 +49,12 @@ func TestNobodySpeaksWithoutAStream(t *testing.T) {
 	screenHas(t, m, "          reconnecting\n")
 	screenHasNot(t, m, "▀▀▀")
 }
+
+// TestBookmarkOfThePresenter: it is set at the present, wherever the timeline is.
+func TestBookmarkOfThePresenter(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
+	press(m, "home", "space", "f")
+	m.later(tuitest.State(tuitest.FourSpeakers, 130, 1))
+	press(m, "b")
+	screenHas(t, m, "bookmark 2:10, note:")
+}
