@@ -287,11 +287,17 @@ func (m *model) jumpToBookmark(by int) {
 		m.notify(map[bool]string{true: "no bookmark after this", false: "no bookmark before this"}[by > 0], canvas.Dim)
 		return
 	}
-	k := s.Bookmarks[i]
-	m.bookmark = k.At
-	m.goTo(k.At)
-	m.jump = bookmarkJump{k.At, m.view}
-	m.notify(fmt.Sprintf("%s %s  (%d of %d, %s removes it)  %s", m.glyphs.Bookmark, display.Clock(k.At), i+1, len(s.Bookmarks), m.keyOf("remove bookmark"), display.TerminalSafe(k.Note)), canvas.Brand)
+	m.goToBookmark(s.Bookmarks[i].At)
+}
+
+// goToBookmark goes to the bookmark at a position, and describes it.
+func (m *model) goToBookmark(at float64) {
+	m.bookmark = at
+	m.goTo(at)
+	m.jump = bookmarkJump{at, m.view}
+	all := m.session().Bookmarks
+	i := slices.IndexFunc(all, func(k protocol.Bookmark) bool { return k.At == at })
+	m.notify(fmt.Sprintf("%s %s  (%d of %d, %s removes it)  %s", m.glyphs.Bookmark, display.Clock(at), i+1, len(all), m.keyOf("remove bookmark"), display.TerminalSafe(all[i].Note)), canvas.Brand)
 }
 
 // goTo moves the window so that a position is in its middle, with the cursor if it stands

@@ -294,12 +294,11 @@ func (m *model) jumpToRow() {
 	if m.layout().side == 0 {
 		m.list = nil
 	}
-	m.goTo(r.at)
 	if r.label == "" {
-		m.bookmark = r.at
-		m.notify(fmt.Sprintf("%s %s  %s", m.glyphs.Bookmark, display.Clock(r.at), r.note), canvas.Brand)
+		m.goToBookmark(r.at)
 		return
 	}
+	m.goTo(r.at)
 	m.notify(fmt.Sprintf("%s  %s to %s", r.name, display.ClockTenths(r.turn.Start), display.ClockTenths(r.turn.End)), canvas.Speaker(r.lane))
 }
 

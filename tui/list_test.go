@@ -303,3 +303,18 @@ func TestBookmarksOfTheList(t *testing.T) {
 	press(m, "esc", "t")
 	screenHas(t, m, "turns and bookmarks")
 }
+
+// TestListJumpsToABookmark: then it is the bookmark of b, [ and ], as after a jump by them.
+func TestListJumpsToABookmark(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 24)
+	for at, note := range map[float64]string{100.01: "first", 200.02: "second"} {
+		m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(at, note) })
+	}
+	jump := []string{"t", "/", "second", "enter", "enter"}
+	press(m, append(jump, "b")...)
+	screenHas(t, m, "bookmark 3:20, note: second")
+	press(m, "esc", "[")
+	screenHas(t, m, "◆ 1:40  (1 of 2")
+	press(m, append(jump, "]")...)
+	screenHas(t, m, "no bookmark after this")
+}
