@@ -48,14 +48,19 @@ func (m *model) selectLane(s *display.Session, i int) {
 	}
 }
 
-// withLane does something with the selected lane, or asks for one.
+// withLane does something with the speaker of the row that is selected in the list, or else
+// with the selected lane, or asks for one.
 func withLane(what string, do func(m *model, label string)) func(*model) tea.Cmd {
 	return action(func(m *model) {
+		label := m.selected
+		if r, ok := m.chosenRow(); ok && r.label != "" {
+			label = r.label
+		}
 		switch s := m.session(); {
 		case len(s.Speakers) == 0:
 			m.notify("nobody has spoken yet", canvas.Dim)
-		case s.Index(m.selected) >= 0:
-			do(m, m.selected)
+		case s.Index(label) >= 0:
+			do(m, label)
 		default:
 			m.askLane(laneChoice{prompt: func(name string, short func(string) string) string { return what + " " + short(name) + "?" }, do: do}, s.Current())
 		}
@@ -226,13 +231,12 @@ const afterBookmark = 3
 func (m *model) addBookmark() {
 	w := m.window()
 	at := m.session().Position
+	r, chosen := m.chosenRow()
 	switch {
 	case m.presenter:
 		at = m.state.Position
-	case m.list != nil && m.list.Selected != 0:
-		if r, ok := m.selectedRow(); ok {
-			at = r.at
-		}
+	case chosen:
+		at = r.at
 	case m.still() && m.cursor >= 0:
 		at = min(m.cursor, at)
 	case !w.follow && m.jump == (bookmarkJump{m.bookmark, m.view}): // at that bookmark
@@ -332,10 +336,8 @@ func (m *model) removeBookmark() {
 	if m.noBookmarks() {
 		return
 	}
-	if m.screen() == listScreen && m.list.Selected != 0 {
-		if r, ok := m.selectedRow(); ok && r.label == "" {
-			m.bookmark = r.at
-		}
+	if r, ok := m.chosenRow(); ok && r.label == "" {
+		m.bookmark = r.at
 	}
 	if !slices.ContainsFunc(m.session().Bookmarks, func(k protocol.Bookmark) bool { return k.At == m.bookmark }) {
 		m.notify(m.keyOf("previous bookmark")+" and "+m.keyOf("next bookmark")+" choose the bookmark to remove", canvas.Dim)

@@ -263,6 +263,14 @@ func (m *model) selectedRow() (listRow, bool) {
 	return rows[i], true
 }
 
+// chosenRow is the row that is selected, if the list is on the screen.
+func (m *model) chosenRow() (r listRow, chosen bool) {
+	if m.screen() != listScreen || m.list.Selected == 0 {
+		return r, false
+	}
+	return m.selectedRow()
+}
+
 // onlyTurnsOf shows the turns of one lane only, or of everybody again.
 func (m *model) onlyTurnsOf(lane int) {
 	s := m.session()
@@ -306,11 +314,7 @@ func (m *model) jumpToRow() {
 // selection, all rows.
 func (m *model) copyRows() tea.Cmd {
 	rows, instead := m.listRows(m.session()), "export with "+m.keyOf("export")
-	if m.list.Selected != 0 {
-		r, ok := m.selectedRow()
-		if !ok {
-			return nil
-		}
+	if r, ok := m.chosenRow(); ok {
 		r.line = 0
 		rows = []listRow{r}
 	} else {

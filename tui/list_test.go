@@ -318,3 +318,21 @@ func TestListJumpsToABookmark(t *testing.T) {
 	press(m, append(jump, "]")...)
 	screenHas(t, m, "no bookmark after this")
 }
+
+// TestLaneOfTheSelectedRow: what needs a speaker takes that of the selected turn.
+func TestLaneOfTheSelectedRow(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 24)
+	press(m, "1", "t", "up", "up")
+	r, _ := m.selectedRow()
+	if r.label == "SPEAKER_00" {
+		t.Fatalf("%+v", r)
+	}
+	press(m, "r")
+	typeText(m, "Anna")
+	press(m, "enter")
+	if a, _ := m.annotations.Load(); a.Name(r.label) != "Anna" || len(a.Names()) != 1 {
+		t.Errorf("names %v, selected was a turn of %s", a.Names(), r.label)
+	}
+	press(m, "end", "x") // no row is selected
+	screenHas(t, m, "SPEAKER_00 is muted")
+}
