@@ -98,6 +98,15 @@ func TestMP3Damage(t *testing.T) {
 	}
 }
 
+// TestMP3Checksum: LAME's tag begins at the same place in a frame with a checksum.
+func TestMP3Checksum(t *testing.T) {
+	b := mp3File(t, "stereo44.mp3")
+	b[findMP3(b)+1] &^= 1
+	if d := mustDecode(t, "checksum", b, false, 1000); len(d.samples) != 52920 || d.notices != "" {
+		t.Errorf("%d samples; notices %q", len(d.samples), d.notices)
+	}
+}
+
 // TestLongerMP3: where the tag of the first of several joined files states its length only, all audio is used.
 func TestLongerMP3(t *testing.T) {
 	complete := mp3File(t, "stereo44.mp3")

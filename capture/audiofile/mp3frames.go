@@ -234,14 +234,15 @@ func (m *mp3Frames) next() error {
 // readMP3Tag reads a Xing or Info frame.
 func readMP3Tag(h mp3Header, frame []byte) mp3Tag {
 	at := 4 + h.sideInfo()
-	if h>>16&1 == 0 {
-		at += 2 // a checksum
-	}
-	if len(frame) < at+8 {
+	if len(frame) < at+2+8 {
 		return mp3Tag{}
 	}
+	isTag := func(b []byte) bool { s := string(b[:4]); return s == "Xing" || s == "Info" }
 	b := frame[at:]
-	if s := string(b[:4]); s != "Xing" && s != "Info" {
+	if h>>16&1 == 0 && !isTag(b) { // LAME has no checksum in its tag
+		b = b[2:]
+	}
+	if !isTag(b) {
 		return mp3Tag{}
 	}
 	t := mp3Tag{present: true}
