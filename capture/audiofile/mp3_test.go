@@ -98,6 +98,51 @@ func TestMP3Damage(t *testing.T) {
 	}
 }
 
+// TestDenseMP3: the data of frames of the highest bit rate may be longer than a frame, and begin in the one before. The
+// files have 68 tones, louder and softer by turns; in the second channel backwards.
+func TestDenseMP3(t *testing.T) {
+	for name, rate := range map[string]int{"dense24.mp3": 24000, "dense22.mp3": 22050} {
+		n := rate * 3 / 10
+		signal := func(i int) (x float64) {
+			for k := 1; k <= 68; k++ {
+				x += 0.3 / math.Sqrt(68) * math.Sin(2*math.Pi*100*float64(k*i)/float64(rate)+float64(k*k))
+			}
+			if i/2400%2 == 1 {
+				x /= 20
+			}
+			return x
+		}
+		x := mustDecode(t, name, mp3File(t, name), false, 1000).samples
+		if len(x) != n {
+			t.Fatalf("%s: %d samples, want %d", name, len(x), n)
+		}
+		var power, noise float64
+		for i, v := range x {
+			want := (signal(i) + signal(n-1-i)) / 2
+			power += want * want
+			noise += (float64(v) - want) * (float64(v) - want)
+		}
+		if db := capturetest.DB(noise / power); db > -20 {
+			t.Errorf("%s: noise of %.1f dB", name, db)
+		}
+	}
+}
+
+// TestCutMP3: where a file was cut, the data of the first frames may begin in frames that are missing: they are silent.
+func TestCutMP3(t *testing.T) {
+	for _, name := range []string{"stereo44.mp3", "mono22.mp3", "mono12.mp3", "dense24.mp3"} {
+		complete := mp3File(t, name)
+		for cut := findMP3(complete); cut+3000 < len(complete); cut += mp3HeaderAt(complete[cut:]).size() {
+			for i, x := range mustDecode(t, name, complete[cut:], false, 1000).samples {
+				if math.Abs(float64(x)) > 0.75 {
+					t.Errorf("%s from byte %d: sample %d is %g", name, cut, i, x)
+					break
+				}
+			}
+		}
+	}
+}
+
 // TestMP3Checksum: LAME's tag begins at the same place in a frame with a checksum.
 func TestMP3Checksum(t *testing.T) {
 	b := mp3File(t, "stereo44.mp3")

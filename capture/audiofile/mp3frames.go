@@ -123,7 +123,7 @@ type mp3Frames struct {
 	skipped   int64 // bytes skipped between frames
 	truncated bool  // the last frame was incomplete
 	started   bool
-	lsf       selfContained
+	reservoir mp3Reservoir
 }
 
 // sniffLen is how many bytes are read to detect the format of an input.
@@ -220,13 +220,16 @@ func (m *mp3Frames) next() error {
 			}
 			return err
 		}
+		if skipped > 0 {
+			m.reservoir = mp3Reservoir{}
+		}
 		if !m.started {
 			m.started = true
-			m.tag = readMP3Tag(h, m.frame)
+			if m.tag = readMP3Tag(h, m.frame); m.tag.present {
+				return nil
+			}
 		}
-		if !h.mpeg1() {
-			m.frame = m.lsf.rewrite(h, m.frame)
-		}
+		m.frame = m.reservoir.rewrite(h, m.frame)
 		return nil
 	}
 }
