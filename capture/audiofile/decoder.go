@@ -79,6 +79,11 @@ func (f Format) damaged(frames int64, why error) string {
 	return fmt.Sprintf("damaged after %s; %s skipped: %v", f.clock(frames), rest, why)
 }
 
+// silenced is the notice of an input with damage that lasts so many samples.
+func (f Format) silenced(frames int64) string {
+	return fmt.Sprintf("damaged; %s in all are replaced by silence", f.clock(frames))
+}
+
 // maxSeconds is what a Duration can hold, and more than any input has.
 const maxSeconds = 1e9
 

@@ -161,7 +161,7 @@ func (d *flacDecoder) end(err error) error {
 		d.notices.Add(d.f.damaged(d.position, err))
 	}
 	if d.lost > 0 {
-		d.notices.Add(fmt.Sprintf("damaged; %s in all are replaced by silence", d.f.clock(d.lost)))
+		d.notices.Add(d.f.silenced(d.lost))
 	}
 	return io.EOF
 }

@@ -27,6 +27,8 @@ type mp3Decoder struct {
 	skip     int64 // samples of one channel still to remove
 	position int64 // frames decoded, without padding
 	longer   bool  // than the tag states, as of files that were joined
+	silent   int   // bytes of silence to return, in the place of a damaged frame
+	lost     int64 // samples of one channel in damaged frames
 	buf      []byte
 	have     int // bytes at the start of buf: an unfinished sample
 }
@@ -76,7 +78,7 @@ func (d *mp3Decoder) Read(dst []float32) (int, error) {
 		d.buf = append(d.buf, make([]byte, len(dst)*2-len(d.buf))...)
 	}
 	for {
-		n, err := d.dec.Read(d.buf[d.have:want])
+		n, err := d.read(d.buf[d.have:want])
 		d.have += n
 		pairs := d.have / 4
 		from := int(min(int64(pairs), d.skip))
@@ -98,6 +100,31 @@ func (d *mp3Decoder) Read(dst []float32) (int, error) {
 	}
 }
 
+// read reads what go-mp3 decodes: bytes of samples, and of a frame that it cannot decode, silence.
+func (d *mp3Decoder) read(b []byte) (n int, err error) {
+	if d.silent == 0 {
+		if n, err = d.decode(b); err == nil || d.frames.err != nil {
+			return n, err
+		}
+		d.frames.drop()
+		d.lost += int64(d.frames.first.samples())
+		d.silent = 4 * d.frames.first.samples()
+	}
+	n = min(len(b), d.silent)
+	clear(b[:n])
+	d.silent -= n
+	return n, nil
+}
+
+func (d *mp3Decoder) decode(b []byte) (n int, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("a frame cannot be decoded: %v", r)
+		}
+	}()
+	return d.dec.Read(b)
+}
+
 // end turns err into a notice and the end of the audio; before the first sample,
 // into an error.
 func (d *mp3Decoder) end(err error) error {
@@ -116,6 +143,9 @@ func (d *mp3Decoder) end(err error) error {
 		d.notices.Add(d.f.longer(d.f.Frames, d.position))
 	case d.frames.truncated:
 		d.notices.Add("truncated after " + position)
+	}
+	if d.lost > 0 {
+		d.notices.Add(d.f.silenced(d.lost))
 	}
 	if d.frames.skipped > 0 {
 		d.notices.Add(fmt.Sprintf("%d bytes between the frames of this MP3 file were damaged and are skipped", d.frames.skipped))

@@ -123,6 +123,7 @@ type mp3Frames struct {
 	skipped   int64 // bytes skipped between frames
 	truncated bool  // the last frame was incomplete
 	started   bool
+	err       error // of the last read; nil = a frame was read
 	reservoir mp3Reservoir
 }
 
@@ -156,14 +157,17 @@ func newMP3Frames(r *counter) (*mp3Frames, error) {
 
 func (m *mp3Frames) Read(b []byte) (int, error) {
 	if len(m.frame) == 0 {
-		if err := m.next(); err != nil {
-			return 0, err
+		if m.err = m.next(); m.err != nil {
+			return 0, m.err
 		}
 	}
 	n := copy(b, m.frame)
 	m.frame = m.frame[n:]
 	return n, nil
 }
+
+// drop goes on with the next frame after one that cannot be decoded: the decoder has forgotten what it read.
+func (m *mp3Frames) drop() { m.frame, m.reservoir = nil, mp3Reservoir{} }
 
 // more reports whether audio follows. A single frame may be padding alone.
 func (m *mp3Frames) more() bool {
