@@ -49,6 +49,9 @@ func openFLAC(r *counter, n *Notices) (*flacDecoder, error) {
 	if i.SampleRate < MinRate || i.SampleRate > MaxRate || i.NChannels == 0 || i.BitsPerSample == 0 {
 		return nil, fail(ConvertHint, "the header of this FLAC file is invalid: %d Hz, %d channels, %d bits", i.SampleRate, i.NChannels, i.BitsPerSample)
 	}
+	if i.BitsPerSample == 32 {
+		return nil, fail(ConvertHint, "FLAC with samples of 32 bits is not supported")
+	}
 	d := &flacDecoder{input: &lookahead{Reader: in}, block: int64(i.BlockSizeMax), bits: int(i.BitsPerSample), notices: n}
 	d.f = Format{Rate: int(i.SampleRate), Channels: int(i.NChannels), Frames: -1}
 	if i.NSamples > 0 {

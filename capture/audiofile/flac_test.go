@@ -60,6 +60,15 @@ func TestFLAC(t *testing.T) {
 	}
 }
 
+// TestFLACWidth: a file whose samples the decoder does not know is not called damaged.
+func TestFLACWidth(t *testing.T) {
+	b := flacBytes(t, capturetest.Tone(SampleRate, 440, 5000), SampleRate, 1, 24, true)
+	b[20], b[21] = b[20]|1, b[21]|0xF0 // STREAMINFO: bits of a sample, minus 1
+	for _, stream := range []bool{false, true} {
+		rejected(t, "32 bits", b, stream, "32 bits is not supported")
+	}
+}
+
 // TestFLACDamage: silence takes the place of damaged frames, and what follows them is at its time.
 func TestFLACDamage(t *testing.T) {
 	x := capturetest.Tone(SampleRate, 440, SampleRate)
