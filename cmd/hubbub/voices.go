@@ -147,23 +147,13 @@ func (a *App) importVoices(_ context.Context, s voices.Store, args []string) err
 	return a.storeVoices(s, "", list...)
 }
 
-func removeVoice(_ context.Context, s voices.Store, args []string) error {
-	removed, err := s.Remove(args[0])
-	if err == nil && !removed {
-		err = noVoice(args[0])
-	}
-	return err
-}
+func removeVoice(_ context.Context, s voices.Store, args []string) error { return s.Remove(args[0]) }
 
 func renameVoice(_ context.Context, s voices.Store, args []string) error {
 	if err := checkName(args[1]); err != nil {
 		return err
 	}
-	renamed, err := s.Rename(args[0], args[1])
-	if err == nil && !renamed {
-		err = noVoice(args[0])
-	}
-	return err
+	return s.Rename(args[0], args[1])
 }
 
 func checkName(name string) error {
@@ -171,10 +161,6 @@ func checkName(name string) error {
 		return usage.Error(fmt.Sprintf("the name %.100q cannot be used: it %v", name, err), "Choose another name.")
 	}
 	return nil
-}
-
-func noVoice(name string) error {
-	return hint.Add(fmt.Errorf("no voiceprint of %q is stored", protocol.Clean(name, 100)), "List them with `hubbub voices`.")
 }
 
 // enoughSpeech is the speech, in seconds, after which no more is recorded from a

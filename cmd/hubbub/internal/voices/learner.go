@@ -130,7 +130,7 @@ func (l *Learner) forget(label string) (stored bool, err error) {
 	}
 	now, found, err := l.store.Get(entry.voice.Name)
 	if stored = found && now.Voiceprint == entry.voice.Voiceprint; stored {
-		_, err = l.store.Remove(entry.voice.Name)
+		err = l.store.Remove(entry.voice.Name)
 	}
 	if err != nil {
 		return false, err

@@ -112,9 +112,7 @@ func TestLearner(t *testing.T) {
 	name("SPEAKER_00", "Eva") // which is no undoing
 	correct("Anna", "")
 	learn("SPEAKER_00", "Eva", "is")
-	if _, err := store.Remove("Eva"); err != nil { // by another process
-		t.Fatal(err)
-	}
+	testkit.NoError(t, store.Remove("Eva")) // by another process
 	name("SPEAKER_00", "Mia")
 	correct("Anna", "")
 }

@@ -187,14 +187,22 @@ func (s Store) write(v Voice) error {
 	return atomicfile.WriteFile(s.path(v.Name), append(raw, '\n'), 0o600)
 }
 
-// Rename gives a stored voice another name; false when there is none. A name that
-// has a voice already is an error.
-func (s Store) Rename(from, to string) (renamed bool, err error) {
-	err = s.locked(func() error {
+// notStored is the error of a name without a voice.
+func notStored(name string) error {
+	return hint.Add(fmt.Errorf("no voiceprint of %q is stored", protocol.Clean(name, 100)), "List them with `hubbub voices`.")
+}
+
+// Rename gives a stored voice another name. A name that has a voice already is an error.
+func (s Store) Rename(from, to string) error {
+	return s.locked(func() error {
 		v, found, err := s.Get(from)
-		if err != nil || !found || from == to {
-			renamed = found && err == nil
+		switch {
+		case err != nil:
 			return err
+		case !found:
+			return notStored(from)
+		case from == to:
+			return nil
 		}
 		if _, taken, err := s.Get(to); err != nil || taken {
 			return cmp.Or(err, hint.Add(fmt.Errorf("there is a voiceprint of %s already", to), "Remove that one first with `hubbub voices remove`, or choose another name."))
@@ -212,10 +220,8 @@ func (s Store) Rename(from, to string) (renamed bool, err error) {
 		if err != nil {
 			return fmt.Errorf("the voiceprint of %s could not be renamed: %w", from, err)
 		}
-		renamed = true
 		return nil
 	})
-	return renamed, err
 }
 
 // Get returns the voice of a name; false when there is none.
@@ -286,19 +292,19 @@ func (s Store) Never() error {
 	})
 }
 
-// Remove overwrites and deletes the voice of a name; false when there is none.
-func (s Store) Remove(name string) (removed bool, err error) {
-	if _, err := os.Stat(s.path(name)); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+// Remove overwrites and deletes the voice of a name.
+func (s Store) Remove(name string) error {
+	_, err := os.Stat(s.path(name)) // the lock would make the folder
+	if err == nil {
+		err = s.locked(func() error { return s.erase(name) })
 	}
-	err = s.locked(func() error { return s.erase(name) })
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
+		return notStored(name)
 	case err != nil:
-		return false, fmt.Errorf("the voiceprint of %s could not be removed: %w", name, err)
+		return fmt.Errorf("the voiceprint of %s could not be removed: %w", name, err)
 	}
-	return true, nil
+	return nil
 }
 
 // erase deletes the voice of a name, and overwrites it then: no reader sees that. The store is

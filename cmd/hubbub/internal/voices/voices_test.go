@@ -41,15 +41,11 @@ func filled(t *testing.T, list ...string) (Store, Voice) {
 func TestLongNames(t *testing.T) {
 	long := strings.Repeat("漢", protocol.MaxVoiceprintLabel)
 	store, _ := filled(t, "Anna", long)
-	if renamed, err := store.Rename(long, long[3:]); !renamed || err != nil {
-		t.Error(err)
+	testkit.NoError(t, store.Rename(long, long[3:]))
+	if err := store.Remove(long); err == nil || !strings.HasPrefix(err.Error(), "no voiceprint of ") || hint.Of(err) == "" {
+		t.Errorf("the former name: %v", err)
 	}
-	if removed, err := store.Remove(long); removed || err != nil {
-		t.Errorf("the former name: %v, %v", removed, err)
-	}
-	if removed, err := store.Remove(long[3:]); !removed || err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, store.Remove(long[3:]))
 	if got := names(t, store); got != "Anna" {
 		t.Errorf("stored are %s", got)
 	}
@@ -58,14 +54,14 @@ func TestLongNames(t *testing.T) {
 // TestRename keeps the voice under another name, and replaces none.
 func TestRename(t *testing.T) {
 	store, voice := filled(t, "Anna", "Ben")
-	if ok, err := store.Rename("Anna", "Ben"); ok || err == nil || names(t, store) != "Anna Ben" {
-		t.Errorf("%v, %v, %s", ok, err, names(t, store))
+	if err := store.Rename("Anna", "Ben"); err == nil || names(t, store) != "Anna Ben" {
+		t.Errorf("%v, %s", err, names(t, store))
 	}
-	if ok, err := store.Rename("Eva", "Rosa"); ok || err != nil {
-		t.Errorf("%v, %v", ok, err)
+	if err := store.Rename("Eva", "Rosa"); err == nil || err.Error() != `no voiceprint of "Eva" is stored` {
+		t.Error(err)
 	}
-	if ok, err := store.Rename("Anna", "Eva"); !ok || err != nil || names(t, store) != "Ben Eva" {
-		t.Errorf("%v, %v, %s", ok, err, names(t, store))
+	if err := store.Rename("Anna", "Eva"); err != nil || names(t, store) != "Ben Eva" {
+		t.Errorf("%v, %s", err, names(t, store))
 	}
 	var people []Voice
 	for i := range protocol.MaxVoiceprints - 2 {
@@ -75,8 +71,8 @@ func TestRename(t *testing.T) {
 	if _, err := store.Put(people...); err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := store.Rename("Eva", "Anna"); !ok || err != nil || !strings.HasPrefix(names(t, store), "Anna Ben Person 0") {
-		t.Errorf("a full store: %v, %v, %s", ok, err, names(t, store))
+	if err := store.Rename("Eva", "Anna"); err != nil || !strings.HasPrefix(names(t, store), "Anna Ben Person 0") {
+		t.Errorf("a full store: %v, %s", err, names(t, store))
 	}
 }
 
@@ -145,9 +141,7 @@ func TestErasedVoicesLeaveNothing(t *testing.T) {
 	testkit.NoError(t, err)
 	left := filepath.Join(store.Dir, atomicfile.TempPrefix+"erased-1")
 	testkit.NoError(t, os.WriteFile(left, raw, 0o600))
-	if removed, err := store.Remove("Anna"); !removed || err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, store.Remove("Anna"))
 	entries, err := os.ReadDir(store.Dir)
 	testkit.NoError(t, err)
 	var files []string
