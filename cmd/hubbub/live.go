@@ -308,7 +308,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	defer stream.Close()
 	annotations := protocol.NewAnnotationsStore(f.settings.Names)
 	info := recording.NewInfo("hubbub "+version, source.Info(), server.name, server.latency, capture.Pace(f.pace.value))
-	recorder := recording.NewRecorder(source.Info(), info, annotations)
+	recorder := recording.NewRecorder(info, annotations)
 	if err := recorder.Start(f.record); err != nil {
 		return err
 	}
@@ -319,7 +319,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	transcriber := session.NewTranscriber(recogniser, stream.Track)
 	defer transcriber.Close()
 	live := session.NewLive(session.LiveParts{
-		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Recorder: recorder, Record: f.record, Annotations: annotations, Voices: learner, Transcriber: transcriber,
+		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Recorder: recorder, Annotations: annotations, Voices: learner, Transcriber: transcriber,
 		Server: cmp.Or(protocol.ShownAddress(f.server), "built-in server"), Latency: server.latency, Shared: server.shared,
 	})
 	a.onSecondInterrupt(live.SkipWords)

@@ -92,12 +92,12 @@ func (a *App) watch(ctx context.Context, id string, f *watchFlags) (err error) {
 	annotations := protocol.NewAnnotationsStore(f.settings.Names)
 	info := recording.NewInfo("hubbub "+version, session.WatchedSource(id), server.name, 0, capture.Realtime)
 	info.Watched = id
-	recorder := recording.NewRecorder(session.WatchedSource(id), info, annotations)
+	recorder := recording.NewRecorder(info, annotations)
 	if err := recorder.Start(f.record); err != nil {
 		return err
 	}
 	watched := session.NewWatched(session.WatchedParts{
-		ID: id, Stream: stream, Recorder: recorder, Record: f.record, Annotations: annotations, Server: server.name,
+		ID: id, Stream: stream, Recorder: recorder, Annotations: annotations, Server: server.name,
 	})
 	defer func() { err = cmp.Or(err, recorder.Close()) }()
 	return session.Run(ctx, watched, display)

@@ -57,6 +57,8 @@ type Info struct {
 	Ended *time.Time `json:"ended,omitempty"`
 	// Gaps are written when they begin and end.
 	Gaps []protocol.Span `json:"gaps,omitempty"`
+
+	live bool // the source cannot wait
 }
 
 // NewInfo describes a session that begins now. server must not contain
@@ -71,6 +73,7 @@ func NewInfo(program string, source capture.Info, server string, latency time.Du
 		Server:  server,
 		Latency: latency.Seconds(),
 		Pace:    pace,
+		live:    source.Kind.Live(),
 	}
 }
 

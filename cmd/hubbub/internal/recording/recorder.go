@@ -31,7 +31,6 @@ type Recorder struct {
 	Gaps     func() []protocol.Span
 	Position func() float64
 
-	source      capture.Info
 	info        Info
 	annotations *protocol.AnnotationsStore
 	changed     chan struct{}
@@ -79,10 +78,10 @@ type Summary struct {
 }
 
 // NewRecorder records nothing until Start. info describes the session.
-func NewRecorder(source capture.Info, info Info, annotations *protocol.AnnotationsStore) *Recorder {
+func NewRecorder(info Info, annotations *protocol.AnnotationsStore) *Recorder {
 	return &Recorder{
 		Gaps: func() []protocol.Span { return nil }, Position: func() float64 { return 0 },
-		source: source, info: info, annotations: annotations, changed: make(chan struct{}, 1),
+		info: info, annotations: annotations, changed: make(chan struct{}, 1),
 		closing: make(chan struct{}), open: map[string]protocol.Event{},
 	}
 }
@@ -109,7 +108,7 @@ func (r *Recorder) Start(dir string) error {
 	}
 	info := r.info
 	info.Started = now()
-	w, err := newWriter(dir, r.source, info, r.changed)
+	w, err := newWriter(dir, info, r.changed)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 // newTestRecorder records nothing yet; the service has no latency.
 func newTestRecorder(annotations *protocol.AnnotationsStore) *Recorder {
 	source := capture.Info{Kind: capture.Mic, Name: "a microphone", Base: "live"}
-	return NewRecorder(source, NewInfo("test", source, "server", time.Millisecond, capture.Realtime), annotations)
+	return NewRecorder(NewInfo("test", source, "server", time.Millisecond, capture.Realtime), annotations)
 }
 
 func startOf(at float64, label string) protocol.Event {

@@ -42,7 +42,6 @@ type Writer struct {
 	words       *os.File // nil until the first
 	annotations *AnnotationsSaver
 
-	live    bool // the source cannot wait
 	queue   chan capture.Chunk
 	dropped atomic.Int64
 	bytes   atomic.Int64 // written
@@ -101,8 +100,8 @@ func (w *Writer) fail(err error) {
 // newWriter makes the folder dir and the files of a recording. It replaces no
 // earlier recording. A failure of the recording is reported to changed. begin must
 // follow.
-func newWriter(dir string, source capture.Info, info Info, changed chan<- struct{}) (*Writer, error) {
-	w := &Writer{dir: dir, info: info, live: source.Kind.Live(), queue: make(chan capture.Chunk, audioQueue), changed: changed}
+func newWriter(dir string, info Info, changed chan<- struct{}) (*Writer, error) {
+	w := &Writer{dir: dir, info: info, queue: make(chan capture.Chunk, audioQueue), changed: changed}
 	if err := w.createFiles(); err != nil {
 		w.removeFiles()
 		return nil, err
@@ -197,7 +196,7 @@ func (w *Writer) Audio(c capture.Chunk) {
 	if w.failure.Load() != nil {
 		return
 	}
-	if !w.live {
+	if !w.info.live {
 		w.queue <- c
 		return
 	}

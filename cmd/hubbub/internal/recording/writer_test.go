@@ -35,7 +35,7 @@ func create(t *testing.T) *Writer {
 
 func createIn(dir string) (*Writer, error) {
 	source := capture.Info{Kind: capture.Mic, Name: "a microphone", Base: "live"}
-	w, err := newWriter(dir, source, NewInfo("test", source, "server", 2*time.Second, capture.Realtime), make(chan struct{}, 1))
+	w, err := newWriter(dir, NewInfo("test", source, "server", 2*time.Second, capture.Realtime), make(chan struct{}, 1))
 	if err == nil {
 		w.begin(protocol.NewAnnotationsStore(protocol.Annotations{}), 0)
 	}
@@ -59,16 +59,16 @@ func TestWriterThatCannotBegin(t *testing.T) {
 	dir, source := filepath.Join(t.TempDir(), "rec"), capture.Info{Kind: capture.Mic}
 	info := NewInfo("test", source, "server", 0, capture.Realtime)
 	info.Latency = math.NaN() // session.json cannot be written, as on a full disk
-	if _, err := newWriter(dir, source, info, nil); err == nil {
+	if _, err := newWriter(dir, info, nil); err == nil {
 		t.Fatal("no error")
 	}
 	info.Latency = 1
-	w, err := newWriter(dir, source, info, nil)
+	w, err := newWriter(dir, info, nil)
 	testkit.NoError(t, err)
 	w.begin(protocol.NewAnnotationsStore(protocol.Annotations{}), 0)
 	w.Audio(chunk(0))
 	testkit.NoError(t, w.Close(nil))
-	if _, err := newWriter(dir, source, info, nil); !errors.Is(err, fs.ErrExist) {
+	if _, err := newWriter(dir, info, nil); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("%v, want %v", err, fs.ErrExist)
 	}
 	if r, err := Read(t.Context(), dir); err != nil || len(r.Warnings) > 0 {
@@ -172,7 +172,7 @@ func TestCreateRefuses(t *testing.T) {
 	before, err := os.ReadFile(w.Path(SessionFile))
 	testkit.NoError(t, err)
 	for dir, want := range map[string]string{w.dir: "holds a recording already", w.Path(SessionFile): "cannot record", w.Path(SessionFile) + "/x": "cannot record"} {
-		if _, err := newWriter(dir, capture.Info{}, Info{}, nil); err == nil || !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
+		if _, err := newWriter(dir, Info{}, nil); err == nil || !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}

@@ -37,7 +37,6 @@ type LiveParts struct {
 	EndInput    context.CancelFunc // ends Chunks
 	Stream      Stream
 	Recorder    *recording.Recorder
-	Record      string // folder of the first recording; "" = none was named
 	Annotations *protocol.AnnotationsStore
 	Voices      VoiceLearner // nil = voices are not learnt
 	Transcriber *Transcriber
@@ -53,7 +52,7 @@ type Live struct {
 	timeline *protocol.Timeline
 	levels   display.History
 	started  time.Time
-	record   recordSwitch
+	record   *recordSwitch
 	voices   *voiceMemory // nil = voices are not learnt
 	mics     *microphones
 	patient  bool // an interrupt does not end the wait for the service
@@ -71,7 +70,7 @@ func NewLive(p LiveParts) *Live {
 	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), mics: newMicrophones(p.Chunks)}
 	l.conn = display.Open
 	p.Recorder.Gaps = l.gaps
-	l.record = recordSwitch{rec: p.Recorder, wanted: p.Record, over: l.over}
+	l.record = newRecordSwitch(p.Recorder, l.over)
 	l.words, l.skipWords = context.WithCancel(context.Background())
 	if p.Voices != nil {
 		l.voices = newVoiceMemory(p.Voices, p.Annotations, l.state)

@@ -12,11 +12,16 @@ import (
 // recordSwitch starts and stops recordings while the session runs.
 type recordSwitch struct {
 	rec    *recording.Recorder
-	wanted string      // folder of --record; "" = none was named
+	wanted string      // folder of --record, where the first one runs already; "" = none was named
 	over   func() bool // whether the session is
 
 	mu   sync.Mutex // held during a change
 	dirs []string   // of the recordings that were started here
+}
+
+func newRecordSwitch(rec *recording.Recorder, over func() bool) *recordSwitch {
+	wanted, _ := rec.Dir()
+	return &recordSwitch{rec: rec, wanted: wanted, over: over}
 }
 
 // toggle stops the recording that runs, or starts one in a new folder. It returns

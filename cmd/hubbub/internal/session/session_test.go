@@ -96,12 +96,12 @@ func liveWith(t *testing.T, s protocoltest.Service, dir string, o client.Resilie
 	testkit.NoError(t, err)
 	t.Cleanup(stream.Close)
 	annotations := protocol.NewAnnotationsStore(protocol.Annotations{})
-	recorder := recording.NewRecorder(source.Info(), recording.NewInfo("test", source.Info(), "server", time.Second, capture.Fast), annotations)
+	recorder := recording.NewRecorder(recording.NewInfo("test", source.Info(), "server", time.Second, capture.Fast), annotations)
 	testkit.NoError(t, recorder.Start(dir))
 	input, end := context.WithCancel(context.Background())
 	t.Cleanup(end)
 	chunks := capture.NewChunkReader(input, source, capture.Fast)
-	return NewLive(LiveParts{Source: source.Info(), Chunks: chunks, EndInput: end, Stream: stream, Recorder: recorder, Record: dir, Annotations: annotations, Transcriber: NewTranscriber(nil, nil)}), recorder
+	return NewLive(LiveParts{Source: source.Info(), Chunks: chunks, EndInput: end, Stream: stream, Recorder: recorder, Annotations: annotations, Transcriber: NewTranscriber(nil, nil)}), recorder
 }
 
 // oneTurnWatched is the stream of protocoltest.OneTurn as a watcher receives it.
@@ -123,7 +123,7 @@ func watched(t *testing.T, s protocoltest.Service) *Watched {
 	testkit.NoError(t, err)
 	t.Cleanup(stream.Close)
 	annotations := protocol.NewAnnotationsStore(protocol.Annotations{})
-	recorder := recording.NewRecorder(WatchedSource(protocoltest.ID), recording.Info{Watched: protocoltest.ID}, annotations)
+	recorder := recording.NewRecorder(recording.Info{Watched: protocoltest.ID}, annotations)
 	return NewWatched(WatchedParts{ID: protocoltest.ID, Stream: stream, Recorder: recorder, Annotations: annotations})
 }
 

@@ -18,9 +18,6 @@ import (
 	"hubbub/tui/display"
 )
 
-// otherClient is the kind of a source that another client captures.
-const otherClient capture.Kind = "stream"
-
 // awaitSender is what a watcher does when the stream itself is lost, and not its connection.
 const awaitSender = "the sender lost its stream, waiting for it to resume"
 
@@ -29,7 +26,6 @@ type WatchedParts struct {
 	ID          string // of the stream
 	Stream      *client.Watcher
 	Recorder    *recording.Recorder
-	Record      string // folder of the first recording; "" = none was named
 	Annotations *protocol.AnnotationsStore
 	Server      string // display name
 }
@@ -41,7 +37,7 @@ type Watched struct {
 	source   capture.Info
 	timeline *protocol.Timeline
 	started  time.Time
-	record   recordSwitch
+	record   *recordSwitch
 	now      func() time.Time
 
 	connection
@@ -57,14 +53,14 @@ func NewWatched(p WatchedParts) *Watched {
 	w := &Watched{WatchedParts: p, source: WatchedSource(p.ID), timeline: protocol.NewTimeline(), started: time.Now(), now: time.Now}
 	w.conn = display.Open
 	p.Recorder.Gaps, p.Recorder.Position = w.gaps, w.position
-	w.record = recordSwitch{rec: p.Recorder, wanted: p.Record, over: w.over}
+	w.record = newRecordSwitch(p.Recorder, w.over)
 	return w
 }
 
 // WatchedSource describes the source of a watched stream.
 func WatchedSource(id string) capture.Info {
 	id = protocol.Clean(id, 64)
-	return capture.Info{Kind: otherClient, Name: "stream " + id, Base: id}
+	return capture.Info{Name: "stream " + id, Base: id}
 }
 
 func (w *Watched) end() {

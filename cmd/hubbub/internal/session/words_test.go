@@ -80,7 +80,7 @@ func TestWordsAreWaitedFor(t *testing.T) {
 			}
 			d := newStub(false)
 			timeline := protocol.NewTimeline()
-			out := output{timeline: timeline, rec: recording.NewRecorder(capture.Info{}, recording.Info{}, nil), display: d, transcriber: w, end: func() {}}
+			out := output{timeline: timeline, rec: recording.NewRecorder(recording.Info{}, nil), display: d, transcriber: w, end: func() {}}
 			began := time.Now()
 			out.turns(slices.Clone(turns))
 			for out.waiting() {
