@@ -86,7 +86,7 @@ func (a *App) check(ctx context.Context, f *checkFlags) error {
 	if err != nil {
 		return err
 	}
-	server, err := a.connect(ctx, f.serviceFlags, connectOptions{timeout: f.limit.value, engine: defaultEngineFlags()})
+	server, err := a.connect(ctx, f.serviceFlags, connectOptions{timeout: f.limit.value})
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (a *App) conform(ctx context.Context, f *conformFlags) error {
 	if err != nil {
 		return err
 	}
-	server, err := a.connect(ctx, f.serviceFlags, connectOptions{engine: defaultEngineFlags(), rateLimited: true}) // one of the rules
+	server, err := a.connect(ctx, f.serviceFlags, connectOptions{rateLimited: true}) // one of the rules
 	if err != nil {
 		return err
 	}

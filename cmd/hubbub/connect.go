@@ -102,14 +102,9 @@ type engineFlags struct {
 	maxSpeakers count
 }
 
-func defaultEngineFlags() engineFlags {
-	return engineFlags{
-		latency:     newDuration(engine.DefaultLatency, protocol.MinLatency, protocol.MaxLatency),
-		maxSpeakers: newCount(engine.MaxSpeakers, engine.MaxSpeakers),
-	}
-}
-
 func (f *engineFlags) add(flags *pflag.FlagSet) {
+	f.latency = newDuration(engine.DefaultLatency, protocol.MinLatency, protocol.MaxLatency)
+	f.maxSpeakers = newCount(engine.MaxSpeakers, engine.MaxSpeakers)
 	flags.Var(&f.latency, "latency", "latency `TIME` of the built-in server: turns are committed this far behind the newest sample, 0.5 to 5 s")
 	flags.Var(&f.maxSpeakers, "max-speakers", "at most `N` speakers from the built-in server, 1 to 8")
 }
@@ -165,7 +160,7 @@ type connectOptions struct {
 	timeout time.Duration              // of each network operation; 0 = the client's default
 	waiting func(error, time.Duration) // see client.Options; nil = nothing is said
 
-	engine      engineFlags
+	engine      engine.Config
 	unpaced     bool   // it accepts audio ahead of real time
 	maxStreams  int    // 0 = its default
 	rateLimited bool   // its rate limits apply
@@ -210,7 +205,7 @@ func (a *App) connect(ctx context.Context, f serviceFlags, o connectOptions) (*c
 	server, err := localserver.Start(context.WithoutCancel(ctx), localserver.Options{
 		Addr:    "127.0.0.1:0",
 		APIKeys: []string{key},
-		Engine:  o.engine.config(),
+		Engine:  o.engine,
 		Unpaced: o.unpaced,
 
 		MaxStreams:    o.maxStreams,
@@ -233,7 +228,7 @@ func (a *App) connect(ctx context.Context, f serviceFlags, o connectOptions) (*c
 	if err != nil {
 		return nil, cmp.Or(err, stop())
 	}
-	return &connection{Client: c, name: "built-in", key: key, latency: o.engine.latency.value,
+	return &connection{Client: c, name: "built-in", key: key, latency: o.engine.Latency,
 		close: func() error { c.Close(); return stop() }}, nil
 }
 

@@ -43,7 +43,7 @@ func TestCloseConnection(t *testing.T) {
 	t.Parallel()
 	a := &App{}
 	for name, flags := range map[string]serviceFlags{"built-in": {}, "remote": {server: "https://localhost:1", apiKey: "k"}} {
-		c, err := a.connect(t.Context(), flags, connectOptions{engine: defaultEngineFlags()})
+		c, err := a.connect(t.Context(), flags, connectOptions{})
 		testkit.NoError(t, err)
 		if err := c.close(); err != nil {
 			t.Errorf("%s: %v", name, err)

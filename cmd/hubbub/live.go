@@ -38,11 +38,7 @@ type liveFlags struct {
 }
 
 func newLive(a *App) *cobra.Command {
-	f := &liveFlags{
-		pace:        choice{"realtime", []string{"realtime", "fast"}},
-		engineFlags: defaultEngineFlags(),
-		reconnect:   defaultReconnect(),
-	}
+	f := &liveFlags{pace: choice{"realtime", []string{"realtime", "fast"}}, reconnect: defaultReconnect()}
 	cmd := &cobra.Command{
 		Use:   "live",
 		Short: "Show who is talking, live (the default command)",
@@ -290,7 +286,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	server, err := a.connect(ctx, f.serviceFlags, connectOptions{
-		tracer: tracer, waiting: a.noticeWait, maxStreams: max(localserver.DefaultMaxStreams(), source.Info().Tracks), engine: f.engineFlags, unpaced: f.fast(), failed: end,
+		tracer: tracer, waiting: a.noticeWait, maxStreams: max(localserver.DefaultMaxStreams(), source.Info().Tracks), engine: f.engineFlags.config(), unpaced: f.fast(), failed: end,
 	})
 	if err != nil {
 		return err

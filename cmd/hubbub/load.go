@@ -34,10 +34,7 @@ type loadFlags struct {
 }
 
 func newLoad(a *App) *cobra.Command {
-	f := &loadFlags{
-		engineFlags: defaultEngineFlags(),
-		streams:     newCount(1, maxLoadStreams),
-	}
+	f := &loadFlags{streams: newCount(1, maxLoadStreams)}
 	cmd := &cobra.Command{
 		Use:   "load",
 		Short: "Load-test a server with concurrent streams in real time",
@@ -104,7 +101,7 @@ func (a *App) load(ctx context.Context, f *loadFlags) error {
 	if err != nil {
 		return err
 	}
-	server, err := a.connect(ctx, f.serviceFlags, connectOptions{engine: f.engineFlags, maxStreams: f.streams.value})
+	server, err := a.connect(ctx, f.serviceFlags, connectOptions{engine: f.engineFlags.config(), maxStreams: f.streams.value})
 	if err != nil {
 		return err
 	}
