@@ -128,8 +128,28 @@ func (m *model) listRows(s *display.Session) []listRow {
 		add(listRow{at: k.At, note: display.TerminalSafe(k.Note)})
 	}
 	slices.SortFunc(rows, func(a, b listRow) int { return cmp.Compare(a.ID(), b.ID()) })
+	v.follow(rows)
 	v.cache = listCache{m.now(), v.filter, revision, width, s.Timeline, rows}
 	return rows
+}
+
+// follow keeps a turn selected that belongs to another speaker in the new rows, or is part of
+// a longer one.
+func (v *listView) follow(rows []listRow) {
+	i := v.Index(v.cache.rows)
+	if i < 0 || v.Selected == 0 {
+		return
+	}
+	was, is := v.cache.rows[i], v.Selected
+	for _, r := range rows {
+		switch {
+		case r.ID() == was.ID():
+			return
+		case r.label != "" && r.line == 0 && r.at <= was.at && r.turn.End >= was.turn.End:
+			is = r.ID()
+		}
+	}
+	v.Selected = is
 }
 
 // listY is the first row of the list, below its title.
@@ -359,13 +379,7 @@ func (m *model) reassign() {
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) {
 				return a.MoveTurn(r.label, r.turn.Start, r.turn.End, to)
 			}) {
-				s := m.session()
-				rows := m.listRows(s)
-				is := slices.IndexFunc(rows, func(x listRow) bool { return x.label == to && x.at <= r.at && x.turn.End > r.at })
-				if m.list.Selected != 0 && is >= 0 { // the turn stays selected
-					m.list.Selected = rows[is].ID()
-				}
-				m.notify("the turn at "+display.Clock(r.at)+" is "+s.Name(to)+"'s now, "+m.keyOf("undo")+" undoes it", canvas.Plain)
+				m.notify("the turn at "+display.Clock(r.at)+" is "+m.session().Name(to)+"'s now, "+m.keyOf("undo")+" undoes it", canvas.Plain)
 			}
 		},
 	}, other.Label)

@@ -336,3 +336,23 @@ func TestLaneOfTheSelectedRow(t *testing.T) {
 	press(m, "end", "x") // no row is selected
 	screenHas(t, m, "SPEAKER_00 is muted")
 }
+
+// TestMergedTurnStaysSelected, whichever of the two labels it had.
+func TestMergedTurnStaysSelected(t *testing.T) {
+	for _, label := range []string{"SPEAKER_00", "SPEAKER_03"} {
+		m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 24)
+		press(m, "t", "up")
+		r, _ := m.selectedRow()
+		for r.label != label {
+			press(m, "up")
+			r, _ = m.selectedRow()
+		}
+		into := map[string]string{"SPEAKER_00": "4", "SPEAKER_03": "1"}[label]
+		for _, keys := range [][]string{{"m", into}, {"u"}} {
+			press(m, keys...)
+			if is, _ := m.selectedRow(); is.at > r.at || is.turn.End < r.turn.End {
+				t.Errorf("%s, %v: %+v was selected, now %+v", label, keys, r, is)
+			}
+		}
+	}
+}
