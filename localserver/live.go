@@ -60,8 +60,8 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) error {
 		return notAdmitted(w, err, cannotCreate)
 	}
 	rec := store.Stream{
-		ID: uuid.NewString(), Account: account, Key: caller(r.Context()).Key, Node: s.node,
-		Input: input, Created: now, Expires: now.Add(store.TokenTTL),
+		ID: uuid.NewString(), Account: account, Key: caller(r.Context()).Key,
+		Input: input, Expires: now.Add(store.TokenTTL),
 	}
 	token := rand.Text() + rand.Text() // 256 random bits
 	if len(enrolment.Voiceprints) > 0 {

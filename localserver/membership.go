@@ -33,7 +33,7 @@ func (s *Server) joinCluster(ctx context.Context) error {
 	defer cancel()
 	for err := s.monitor.Check(first); err != nil; err = s.monitor.Check(first) {
 		if protocol.Sleep(first, lease.Interval/10) != nil {
-			return err
+			return fmt.Errorf("the lease of this node could not be acquired: %w", err)
 		}
 	}
 	looked := false // for streams of nodes that died before this one started
@@ -66,15 +66,8 @@ func (s *Server) expireDeadNodes(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reapTimeout)
 	defer cancel()
 	dead := s.monitor.DeadNodes()
-	left, err := s.store.Running(ctx, s.monitor.Dead)
-	if err != nil {
+	if err := s.expireRunning(ctx, s.monitor.Dead, causeNodeDied); err != nil {
 		return err
-	}
-	for _, rec := range left {
-		if err := s.expire(ctx, rec, causeNodeDied); err != nil {
-			return err
-		}
-		s.log.Info("stream of a dead node ended", "stream", rec.ID, "dead", rec.Node)
 	}
 	// Their leases are released at the end; a node that comes back acquires a new one.
 	for _, node := range dead {
@@ -82,6 +75,21 @@ func (s *Server) expireDeadNodes(ctx context.Context) error {
 			return err
 		}
 		s.monitor.Forget(node)
+	}
+	return nil
+}
+
+// expireRunning ends the streams that run on the nodes for which dead is true.
+func (s *Server) expireRunning(ctx context.Context, dead func(node string) bool, cause string) error {
+	left, err := s.store.Running(ctx, dead)
+	if err != nil {
+		return err
+	}
+	for _, rec := range left {
+		if err := s.expire(ctx, rec, cause); err != nil {
+			return err
+		}
+		s.log.Info("stream of a dead node ended", "stream", rec.ID, "dead", rec.Node, "cause", cause)
 	}
 	return nil
 }
@@ -98,42 +106,24 @@ func (s *Server) current(ctx context.Context, rec store.Stream) (store.Stream, e
 	return s.records.Get(ctx, rec.ID)
 }
 
-// expireOrphans ends what an earlier process on the same data folder has left:
-// streams that were running, and streams that nobody opened in time. The folder
-// is locked, so that process is dead.
-func (s *Server) expireOrphans(ctx context.Context) error {
-	left, err := s.store.Orphans(ctx, s.node, s.now().UTC())
-	if err != nil {
-		return err
-	}
-	for _, rec := range left {
-		cause := causeNeverOpened
-		if rec.Status == store.Running {
-			cause = "the server ended while the stream was running"
-		}
-		if err := s.expire(ctx, rec, cause); err != nil {
-			return err
-		}
-		s.log.Info("stream of an earlier run ended", "stream", rec.ID, "cause", cause)
-	}
-	return nil
+// expireEarlier ends the streams that an earlier process on the same data folder has left
+// running. The folder is locked, so that process is dead.
+func (s *Server) expireEarlier(ctx context.Context) error {
+	return s.expireRunning(ctx, func(string) bool { return true }, "the server ended while the stream was running")
 }
 
-// expire ends a stream whose node is dead. Other nodes may do the same at the
+// expire ends a running stream whose node is dead. Other nodes may do the same at the
 // same time, and the stream may have ended by itself.
 func (s *Server) expire(ctx context.Context, rec store.Stream, cause string) error {
-	if rec.Status == store.Running {
-		// The events come before the status: until the status is final, an attempt
-		// that was interrupted is repeated.
-		_, received, err := s.store.Snapshot(ctx, rec.ID)
-		if err == nil || errors.Is(err, store.ErrNotFound) {
-			err = s.store.Amend(ctx, rec.ID, func(stored [][]byte) ([][]byte, error) { return endTurns(stored, received) })
-		}
-		if err != nil {
-			return fmt.Errorf("stream %s: %w", rec.ID, err)
-		}
+	// The events come before the status: until the status is final, an attempt
+	// that was interrupted is repeated.
+	_, received, err := s.store.Snapshot(ctx, rec.ID)
+	if err == nil || errors.Is(err, store.ErrNotFound) {
+		err = s.store.Amend(ctx, rec.ID, func(stored [][]byte) ([][]byte, error) { return endTurns(stored, received) })
 	}
-	err := s.records.Finish(ctx, rec.ID, store.Failed, s.now().UTC(), cause)
+	if err == nil {
+		err = s.records.Finish(ctx, rec.ID, store.Failed, s.now().UTC(), cause)
+	}
 	if err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("stream %s: %w", rec.ID, err)
 	}

@@ -199,13 +199,12 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 		err = s.join(ctx)
 	} else {
 		s.outbox = stream.OpenOutbox(s.store, "", false, &s.counters.Lost, s.log)
-		err = s.expireOrphans(ctx)
+		if err = s.expireEarlier(ctx); err != nil {
+			err = fmt.Errorf("the streams of an earlier run could not be ended: %w", err)
+		}
 	}
 	s.rate = limits.NewRate(counters, func() bool { return !s.monitor.Fresh() }, s.now, s.log)
-	if err != nil {
-		return fmt.Errorf("the streams of an earlier run could not be ended: %w", err)
-	}
-	return nil
+	return err
 }
 
 // join prepares a server for a store that it shares with other nodes.

@@ -38,12 +38,11 @@ type Stream struct {
 	Account string `json:"account"`
 	// Key is the ID of the API key that created it, "" for a key without one.
 	Key string `json:"key,omitempty"`
-	// Node is the server that created the stream, then the one that runs it.
+	// Node is the server that runs the stream, "" until it is begun.
 	Node   string `json:"node"`
 	Status Status `json:"status"`
 	// Input is the JSON object that the stream was created with.
-	Input   json.RawMessage `json:"input"`
-	Created time.Time       `json:"created"`
+	Input json.RawMessage `json:"input"`
 	// Token is the hash of the token that opens the stream, and Attempt the
 	// attempt that has used it.
 	Token   string `json:"token"`
@@ -195,24 +194,10 @@ func (s *Store) Renew(ctx context.Context, id string) error {
 	}))
 }
 
-// Orphans returns the streams that other nodes have left: running, or created and
-// expired by now. It is for a node that starts and knows that it is the only one.
-func (s *Store) Orphans(ctx context.Context, node string, now time.Time) ([]Stream, error) {
-	return s.list(ctx, func(rec Stream) bool {
-		expired := rec.Status == Created && !now.Before(rec.Expires)
-		return rec.Node != node && (rec.Status == Running || expired)
-	})
-}
-
 // Running returns the streams that run on the nodes for which dead is true.
-func (s *Store) Running(ctx context.Context, dead func(node string) bool) ([]Stream, error) {
-	return s.list(ctx, func(rec Stream) bool { return rec.Status == Running && dead(rec.Node) })
-}
-
-// list returns the records that match.
-func (s *Store) list(ctx context.Context, match func(Stream) bool) (found []Stream, err error) {
+func (s *Store) Running(ctx context.Context, dead func(node string) bool) (found []Stream, err error) {
 	err = each(ctx, s.streams, ">", func(_ string, rec Stream) {
-		if match(rec) {
+		if rec.Status == Running && dead(rec.Node) {
 			found = append(found, rec)
 		}
 	})
