@@ -112,20 +112,25 @@ func (s *Server) lookUp(ctx context.Context, id string) (store.Stream, error) {
 	return s.records.Get(ctx, id)
 }
 
-// record returns the record of a stream as it has to read now.
+// record returns the record of a stream as it has to read now. One that can no longer be
+// opened is over, and one of a dead node too, also before the reaper has ended it.
 func (s *Server) record(ctx context.Context, id string) (store.Stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	rec, err := s.lookUp(ctx, id)
-	if err == nil && rec.Status == store.Created && !s.now().Before(rec.Expires) {
-		// It can no longer be opened, so it must not read created forever.
-		_ = s.records.Finish(ctx, rec.ID, store.Failed, rec.Expires, causeNeverOpened)
-		rec, err = s.records.Get(ctx, rec.ID)
+	switch {
+	case err != nil:
+		return rec, err
+	case rec.Status == store.Created && !s.now().Before(rec.Expires):
+		_ = s.records.Finish(ctx, rec.ID, store.Failed, rec.Expires, causeNeverOpened) // the record says whether it did
+	case rec.Status == store.Running && s.monitor != nil && s.monitor.Dead(rec.Node):
+		if err := s.expire(ctx, rec, causeNodeDied); err != nil {
+			return rec, err
+		}
+	default:
+		return rec, nil
 	}
-	if err == nil {
-		rec, err = s.current(ctx, rec)
-	}
-	return rec, err
+	return s.records.Get(ctx, rec.ID)
 }
 
 // findStream returns the record of a stream of the caller.

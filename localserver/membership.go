@@ -94,18 +94,6 @@ func (s *Server) expireRunning(ctx context.Context, dead func(node string) bool,
 	return nil
 }
 
-// current returns the record of a stream as it has to read now: a stream of a
-// dead node is over, also before the reaper has ended it.
-func (s *Server) current(ctx context.Context, rec store.Stream) (store.Stream, error) {
-	if rec.Status != store.Running || s.monitor == nil || !s.monitor.Dead(rec.Node) {
-		return rec, nil
-	}
-	if err := s.expire(ctx, rec, causeNodeDied); err != nil {
-		return rec, err
-	}
-	return s.records.Get(ctx, rec.ID)
-}
-
 // expireEarlier ends the streams that an earlier process on the same data folder has left
 // running. The folder is locked, so that process is dead.
 func (s *Server) expireEarlier(ctx context.Context) error {
