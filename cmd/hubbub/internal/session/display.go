@@ -61,13 +61,14 @@ type Streams struct {
 	progress bool // the last line of standard error shows the progress
 }
 
-// notice prints a line on standard error, in place of the progress.
+// notice prints a line on standard error, in place of the progress. As all displays do, it makes the
+// text safe for a terminal.
 func (s *Streams) notice(text string) {
 	erase := ""
 	if s.progress {
 		erase = eraseLine
 	}
-	_, _ = fmt.Fprintf(s.Stderr, "%shubbub: %s\n", erase, text)
+	_, _ = fmt.Fprintf(s.Stderr, "%shubbub: %s\n", erase, display.TerminalSafe(text))
 }
 
 func (s *Streams) notices(texts []string) {

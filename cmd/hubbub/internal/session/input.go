@@ -14,22 +14,21 @@ import (
 // inputProblem says what is wrong with a microphone, in one line; "" = nothing is.
 // Displays add what to do.
 func inputProblem(s capture.Stats) string {
-	name := display.TerminalSafe(s.Device)
 	switch {
 	case s.Outage != nil:
 		since := s.Outage.Since
-		if one := display.TerminalSafe(s.Outage.Device); one != "" {
+		if one := s.Outage.Device; one != "" {
 			return fmt.Sprintf("no audio from %q since %s: reopening it; the other device goes on", one, display.Clock(since.Seconds()))
 		}
-		return fmt.Sprintf("no audio from %q since %s: reopening it until %s", name, display.Clock(since.Seconds()), display.Clock((since + capture.OutageLimit).Seconds()))
+		return fmt.Sprintf("no audio from %q since %s: reopening it until %s", s.Device, display.Clock(since.Seconds()), display.Clock((since + capture.OutageLimit).Seconds()))
 	case s.Drift > 0:
-		return fmt.Sprintf("%q delivers more audio than real time: is its sample rate wrong?", name)
+		return fmt.Sprintf("%q delivers more audio than real time: is its sample rate wrong?", s.Device)
 	case s.Drift < 0:
-		return fmt.Sprintf("%q delivers less audio than real time: is its sample rate wrong?", name)
+		return fmt.Sprintf("%q delivers less audio than real time: is its sample rate wrong?", s.Device)
 	case s.Silence == capture.Muted:
-		return fmt.Sprintf("%q delivers only silence: is it muted?", display.TerminalSafe(s.Silent))
+		return fmt.Sprintf("%q delivers only silence: is it muted?", s.Silent)
 	case s.Silence == capture.Quiet:
-		return fmt.Sprintf("almost no sound from %q: is it muted?", display.TerminalSafe(s.Silent))
+		return fmt.Sprintf("almost no sound from %q: is it muted?", s.Silent)
 	}
 	return ""
 }
@@ -38,7 +37,7 @@ func inputProblem(s capture.Stats) string {
 // at show the problem itself, from the state.
 func reportInput(was, is capture.Stats, d Display) error {
 	if was.Source != "" && is.Source != was.Source {
-		text := fmt.Sprintf("the sound server records %q instead of %q now", display.TerminalSafe(is.Source), display.TerminalSafe(was.Source))
+		text := fmt.Sprintf("the sound server records %q instead of %q now", is.Source, was.Source)
 		if err := d.notice(text, false); err != nil {
 			return err
 		}
@@ -58,10 +57,10 @@ func reportInput(was, is capture.Stats, d Display) error {
 		if was.Outage != nil {
 			back = cmp.Or(was.Outage.Device, back)
 		}
-		text := fmt.Sprintf("%q delivers audio again", display.TerminalSafe(back))
+		text := fmt.Sprintf("%q delivers audio again", back)
 		if is.Device != was.Device {
 			replaced, by := replacedDevice(was.Device, is.Device)
-			text = fmt.Sprintf("%q is used instead of %q", display.TerminalSafe(by), display.TerminalSafe(replaced))
+			text = fmt.Sprintf("%q is used instead of %q", by, replaced)
 		}
 		if !d.statesGaps() {
 			text += fmt.Sprintf("; %.1f s of audio from %s on are missing", is.Gaps[n-1].End-is.Gaps[n-1].Start, display.Clock(is.Gaps[n-1].Start))
@@ -69,10 +68,10 @@ func reportInput(was, is capture.Stats, d Display) error {
 		return d.notice(text, false)
 	}
 	if was.StandsIn != "" && is.StandsIn == "" && is.Outage == nil && strings.Contains(is.Device, was.StandsIn) { // and no other was chosen
-		return d.notice(fmt.Sprintf("%q is used again", display.TerminalSafe(was.StandsIn)), false)
+		return d.notice(fmt.Sprintf("%q is used again", was.StandsIn), false)
 	}
 	if was.Silence != capture.NotSilent && problem == "" && is.Device == was.Device { // another one may be silent, too
-		return d.notice(fmt.Sprintf("there is sound from %q now", display.TerminalSafe(was.Silent)), false)
+		return d.notice(fmt.Sprintf("there is sound from %q now", was.Silent), false)
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func seconds(gaps []protocol.Span) (all float64) {
 // describeChange says that the stream was lost, or that a new one continues.
 func describeChange(c *client.ConnectionChange, d Display) string {
 	if c.Lost != nil {
-		return "stream lost, resuming: " + display.TerminalSafe(c.Lost.Error())
+		return "stream lost, resuming: " + c.Lost.Error()
 	}
 	text := []string{"the stream continues"}
 	if gap := c.Gap.End - c.Gap.Start; gap > noticeableGap && !d.statesGaps() {

@@ -57,7 +57,7 @@ func (d *textDisplay) staysOpen() bool { return false }
 
 func (d *textDisplay) event(e protocol.Event) error {
 	if d.format != plain.FormatEvents && d.format != plain.FormatWire && d.faults.due(e) {
-		d.streams.notice(display.TerminalSafe(faultText(e)))
+		d.streams.notice(faultText(e))
 	}
 	return d.out.Event(e)
 }

@@ -137,9 +137,9 @@ func (*hinted) joinHint() string { return ": merge joins them" }
 func TestDescribeChange(t *testing.T) {
 	d := &hinted{}
 	for want, c := range map[string]client.ConnectionChange{
-		"stream lost, resuming: broken31m":                                   {Lost: errors.New("broken\x1b \x07[31m")},
-		"the stream continues":                                               {Resumed: true, Gap: protocol.Span{Start: 1, End: 1.01}},
-		"the stream continues; 2.5 s of audio from 1:01 on were not decided": {Resumed: true, Gap: protocol.Span{Start: 61, End: 63.5}},
+		"stream lost, resuming: broken": {Lost: errors.New("broken")},
+		"the stream continues":          {Resumed: true, Gap: protocol.Span{Start: 1, End: 1.01}},
+		"the stream continues; 2.5 s of audio from 1:01 on were not decided":                                                                                        {Resumed: true, Gap: protocol.Span{Start: 61, End: 63.5}},
 		"the stream continues; 1.0 s of audio from 1:00:00 on were not decided; the service does not know its speakers and gives them new labels: merge joins them": {Gap: protocol.Span{Start: 3600, End: 3601}},
 	} {
 		if got := describeChange(&c, d); got != want {
@@ -192,11 +192,11 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// TestNoticeDuringProgress: a notice takes the place of the progress.
+// TestNoticeDuringProgress: a notice takes the place of the progress, and cannot control the terminal.
 func TestNoticeDuringProgress(t *testing.T) {
 	var errs bytes.Buffer
 	d := &textDisplay{streams: Streams{Stderr: &errs, progress: true}}
-	if err := d.notice("something happened", true); err != nil || errs.String() != "\r\x1b[Khubbub: something happened\n" {
+	if err := d.notice("something\x1b[31m\n\x07happened", true); err != nil || errs.String() != "\r\x1b[Khubbub: something happened\n" {
 		t.Errorf("%v, %q", err, errs.String())
 	}
 }

@@ -104,7 +104,7 @@ func (w *Watched) receive(d Display) error {
 				w.noteGap(u.Change.Gap)
 				text, lost := describeChange(u.Change, d), u.Change.Lost
 				if lost != nil {
-					text = awaitSender + ": " + display.TerminalSafe(lost.Error())
+					text = awaitSender + ": " + lost.Error()
 				}
 				out.keep(d.notice(text, lost != nil))
 				w.Recorder.SaveGaps()
