@@ -352,7 +352,7 @@ type AnnotationsStore struct {
 	now      Annotations
 	before   []Annotations // for Undo, oldest first
 	revision int64
-	saved    int64
+	saved    Annotations
 	saves    func(Annotations) bool // see SavedBy
 	changes  chan struct{}
 }
@@ -360,7 +360,7 @@ type AnnotationsStore struct {
 // NewAnnotationsStore returns a store with annotations that are saved already: none,
 // or those of a recording.
 func NewAnnotationsStore(a Annotations) *AnnotationsStore {
-	return &AnnotationsStore{now: a, changes: make(chan struct{}, 1)}
+	return &AnnotationsStore{now: a, saved: a, changes: make(chan struct{}, 1)}
 }
 
 // Load returns the current annotations and their revision, a number that grows with
@@ -418,11 +418,11 @@ func (s *AnnotationsStore) set(a Annotations) {
 // Changes signals changes: one value stands for any number of them.
 func (s *AnnotationsStore) Changes() <-chan struct{} { return s.changes }
 
-// MarkSaved says that the annotations of a revision are saved.
-func (s *AnnotationsStore) MarkSaved(revision int64) {
+// MarkSaved says which annotations are saved.
+func (s *AnnotationsStore) MarkSaved(a Annotations) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.saved = max(s.saved, revision)
+	s.saved = a
 }
 
 // SavedBy says that a writer saves all changes before the program ends, of annotations
@@ -433,10 +433,10 @@ func (s *AnnotationsStore) SavedBy(saves func(Annotations) bool) {
 	s.saves = saves
 }
 
-// Unsaved reports whether there are changes that are not saved, and that no writer is
-// about to save.
+// Unsaved reports whether the annotations differ from those that are saved, and no writer is
+// about to save them.
 func (s *AnnotationsStore) Unsaved() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.saved != s.revision && (s.saves == nil || !s.saves(s.now))
+	return !s.now.Equal(s.saved) && (s.saves == nil || !s.saves(s.now))
 }

@@ -312,10 +312,16 @@ func TestAnnotationsStore(t *testing.T) {
 	if err := rename("SPEAKER_01"); !errors.Is(err, ErrNameInUse) {
 		t.Error(err)
 	}
-	_, revision := s.Load()
-	s.MarkSaved(revision)
+	saved, _ := s.Load()
+	s.MarkSaved(saved)
 	if s.Unsaved() {
 		t.Error("saved, but unsaved")
+	}
+	if err := rename("Bea"); err != nil || !s.Unsaved() {
+		t.Error(err, "or saved by nobody")
+	}
+	if _, _, ok := s.Undo(); !ok || s.Unsaved() {
+		t.Error("what is saved again counts as unsaved")
 	}
 	for i := range 2*undoSteps + 1 {
 		testkit.NoError(t, rename(strings.Repeat("x", 1+i%2)))

@@ -271,8 +271,8 @@ func TestQuittingAsksForUnsavedChanges(t *testing.T) {
 	}
 	m = testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 100, 30)
 	press(m, "b", "enter")
-	_, revision := m.annotations.Load()
-	m.annotations.MarkSaved(revision)
+	saved, _ := m.annotations.Load()
+	m.annotations.MarkSaved(saved)
 	if cmd := press(m, "q"); cmd == nil || cmd() == nil {
 		t.Error("q asks about what is saved")
 	}

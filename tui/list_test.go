@@ -161,8 +161,8 @@ func TestListReassignsATurn(t *testing.T) {
 		t.Error("undo leaves the turn with the other speaker")
 	}
 	press(m, ">", "esc")
-	if m.annotations.Unsaved() == false {
-		t.Error("undo is no change")
+	if m.annotations.Unsaved() {
+		t.Error("the change that was undone is to be saved")
 	}
 	for _, lane := range []string{"1", "2", "3", "4"} { // the turn stays selected
 		press(m, ">", lane)

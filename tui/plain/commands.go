@@ -301,12 +301,12 @@ func (a *Accessible) undo(string) error {
 }
 
 func (a *Accessible) export(string) error {
-	annotations, revision := a.o.Annotations.Load()
+	annotations, _ := a.o.Annotations.Load()
 	text, err := a.o.Export(annotations)
 	if err != nil {
 		return a.result("", err)
 	}
-	a.o.Annotations.MarkSaved(revision)
+	a.o.Annotations.MarkSaved(annotations)
 	return a.printf("%s", text)
 }
 

@@ -250,8 +250,8 @@ func TestSaveAnnotations(t *testing.T) {
 	if store.Unsaved() {
 		t.Error("a change that the end saves counts as unsaved")
 	}
-	_, revision := store.Load()
-	store.MarkSaved(revision) // by an export
+	exported, _ := store.Load()
+	store.MarkSaved(exported)
 	testkit.NoError(t, k.Close())
 	r := &Recording{Dir: dir}
 	if err := r.readAnnotations(); err != nil || r.Annotations.Name("A") != "Bea" {

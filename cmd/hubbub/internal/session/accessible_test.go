@@ -28,7 +28,7 @@ func TestUnsavedNames(t *testing.T) {
 		{"quit was asked before", "bookmark\nquit", "quit", true, true},
 		{"nothing more can be typed", "bookmark", "", true, true},
 		{"interrupted", "bookmark", "interrupt", true, true},
-		{"nothing to save", "bookmarks", "", false, false},
+		{"nothing to save", "bookmark\nundo", "", false, false},
 		{"nothing can be typed", "bookmark\n", "closed", false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
