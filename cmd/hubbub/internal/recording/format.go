@@ -61,13 +61,12 @@ type Info struct {
 	live bool // the source cannot wait
 }
 
-// NewInfo describes a session that begins now. server must not contain
-// credentials.
+// NewInfo describes a session; each of its recordings has a start of its own. server must
+// not contain credentials.
 func NewInfo(program string, source capture.Info, server string, latency time.Duration, pace capture.Pace) Info {
 	return Info{
 		Version: formatVersion,
 		Program: program,
-		Started: now(),
 		Source:  source.Name,
 		Name:    source.Base,
 		Server:  server,

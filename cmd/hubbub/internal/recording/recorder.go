@@ -106,9 +106,7 @@ func (r *Recorder) Start(dir string) error {
 		_, err := r.close()
 		r.keep(err)
 	}
-	info := r.info
-	info.Started = now()
-	w, err := newWriter(dir, info, r.changed)
+	w, err := newWriter(dir, r.info, r.changed)
 	if err != nil {
 		return err
 	}

@@ -102,6 +102,7 @@ func (w *Writer) fail(err error) {
 // follow.
 func newWriter(dir string, info Info, changed chan<- struct{}) (*Writer, error) {
 	w := &Writer{dir: dir, info: info, queue: make(chan capture.Chunk, audioQueue), changed: changed}
+	w.info.Started = now()
 	if err := w.createFiles(); err != nil {
 		w.removeFiles()
 		return nil, err
