@@ -144,7 +144,7 @@ func TestUndoNamesWhatItUndid(t *testing.T) {
 }
 
 // One key joins a label that came with a new connection.
-func TestJoinFresh(t *testing.T) {
+func TestJoinNewLabel(t *testing.T) {
 	line := protocol.NewTimeline()
 	at := 0.0
 	for _, label := range []string{"SPEAKER_00", "SPEAKER_01", "SPEAKER_01#2", "SPEAKER_00#2"} {

@@ -39,7 +39,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// picture is a screen without escape sequences, except that «» stand around
+// plainScreen is a screen without escape sequences, except that «» stand around
 // what is drawn in swapped colours: left edges and badges.
 func plainScreen(m *model) []byte {
 	v := m.View()

@@ -36,7 +36,7 @@ func (f *fakeMicrophones) Use(input string) (string, error) {
 	return "another one is used now", nil
 }
 
-// answer runs a command and passes its message to the model.
+// answerTo runs a command and passes its message to the model.
 func answerTo(m *model, cmd tea.Cmd) { m.Update(cmd()) }
 
 // TestChooseMicrophone: the list shows the level of the selected device and of the one

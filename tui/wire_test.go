@@ -35,7 +35,7 @@ func wireModel(l *trace.Log, w, h int) *model {
 	return m
 }
 
-// tick makes the model look again, a second later.
+// tickLater makes the model look again, a second later.
 func (m *model) tickLater() {
 	at := m.now().Add(time.Second)
 	m.now = func() time.Time { return at }

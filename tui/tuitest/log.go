@@ -3,9 +3,10 @@ package tuitest
 import (
 	"encoding/json"
 	"fmt"
+	"time"
+
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
-	"time"
 )
 
 // Log is 42 s of a stream that stutters once: its service has something
