@@ -82,7 +82,7 @@ func (c *Cursor[R]) Move(rows []R, height, by int) {
 	if i < 0 {
 		return
 	}
-	if c.Selected == 0 {
+	if c.Selected == 0 || c.Line >= height { // the height may have changed
 		c.Line = height - 1
 	}
 	to := min(max(i+by, 0), len(rows)-1)

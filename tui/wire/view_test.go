@@ -81,6 +81,18 @@ func TestFoldKeepsTheSelection(t *testing.T) {
 	}
 }
 
+// TestRawMovesTheMark: after a record was shown in full, the mark moves before the rows do.
+func TestRawMovesTheMark(t *testing.T) {
+	v, _, _ := sampleView(t, 120, 34)
+	v.ToggleRaw()
+	height := newLayout(34, true).listH
+	top := v.Top(v.visibleRows(), height)
+	v.Move(-1, 34)
+	if got := v.Top(v.visibleRows(), height); got != top {
+		t.Errorf("the first row was %d and is %d", top, got)
+	}
+}
+
 // No figure is without an explanation.
 func TestFiguresAreExplained(t *testing.T) {
 	v, s, _ := sampleView(t, 200, 50)
