@@ -68,6 +68,9 @@ func TestNameInsteadOfAnAnswer(t *testing.T) {
 			t.Errorf("%q is typed, and %s is %q", name, label, a.Name(label))
 		}
 	}
+	press(m, "esc", "esc", "r")
+	m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("Anna Löwe"), Paste: true})
+	screenHas(t, m, "name of 李雷: Anna Löwe")
 }
 
 func TestMergingLanes(t *testing.T) {

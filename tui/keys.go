@@ -225,6 +225,9 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 		return m.inputKey(msg)
 	}
 	if msg.Paste {
+		if m.choice != nil && m.choice.text {
+			m.chooseWithText(string(msg.Runes))
+		}
 		return nil
 	}
 	names := []string{msg.String()}

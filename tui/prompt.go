@@ -113,7 +113,7 @@ type laneChoice struct {
 	do     func(m *model, label string)
 	except string // label of a speaker who is no answer; "" = everybody is
 	before string // label that was selected before the question
-	text   bool   // do asks for a text: a letter is its first one, and chooses the selected lane
+	text   bool   // do asks for a text: a letter is its first one, and chooses the selected lane, as a paste does
 }
 
 // askLane asks for a lane, and selects a proposal.
@@ -125,10 +125,7 @@ func (m *model) askLane(q laneChoice, proposal string) {
 // choiceKey is for the keys while a lane is asked for.
 func (m *model) choiceKey(name string) {
 	if r, size := utf8.DecodeRuneInString(name); m.choice.text && size == len(name) && unicode.IsLetter(r) {
-		if m.chooseSelected(); m.input != nil {
-			m.input.before = ""
-			m.input.insert(name)
-		}
+		m.chooseWithText(name)
 		return
 	}
 	switch name {
@@ -158,6 +155,14 @@ func (m *model) selectAnswer(by int) {
 		if m.selectBy(by); m.selected == m.choice.except { // there is none
 			m.selected = before
 		}
+	}
+}
+
+// chooseWithText chooses the selected lane, and begins the text that do asks for.
+func (m *model) chooseWithText(text string) {
+	if m.chooseSelected(); m.input != nil {
+		m.input.before = ""
+		m.input.insert(text)
 	}
 }
 
