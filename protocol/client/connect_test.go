@@ -306,14 +306,6 @@ func TestHandshakeRejected(t *testing.T) {
 			w.Header().Set("Sec-WebSocket-Accept", "wrong")
 			w.WriteHeader(http.StatusSwitchingProtocols)
 		}, "101 Switching Protocols: this is not a WebSocket", "headers Upgrade and Connection"},
-		{"compression", func(w http.ResponseWriter, r *http.Request) {
-			r.Header.Set("Sec-WebSocket-Extensions", "permessage-deflate") // which the client has not
-			upgrader := websocket.Upgrader{EnableCompression: true}
-			if conn, err := upgrader.Upgrade(w, r, nil); err == nil {
-				defer conn.Close()
-				protocoltest.Drain(conn)
-			}
-		}, "it uses an extension that was not asked for: permessage-deflate", "RFC 6455"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			address, ca := protocoltest.ServeTLS(t, c.h, nil)
@@ -333,6 +325,23 @@ func TestHandshakeRejected(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHandshakeWithCompression: the client has not asked for it.
+func TestHandshakeWithCompression(t *testing.T) {
+	address := protocoltest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Set("Sec-WebSocket-Extensions", "permessage-deflate")
+		upgrader := websocket.Upgrader{EnableCompression: true}
+		if conn, err := upgrader.Upgrade(w, r, nil); err == nil {
+			defer conn.Close()
+			protocoltest.Drain(conn)
+		}
+	}))
+	_, err := newTestClient(t, Options{BaseURL: address}).OpenStream(t.Context(), "ws"+strings.TrimPrefix(address, "http")+"/s?token=tok-123")
+	if err == nil || !strings.Contains(err.Error(), "an extension that was not asked for: permessage-deflate") {
+		t.Fatal(err)
+	}
+	checkText(t, err)
 }
 
 // TestHandshakeWithALongHeader: a response is not read without a bound.

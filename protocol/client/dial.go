@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"math"
@@ -120,11 +119,11 @@ func (c *Client) dialStream(ctx context.Context, u *url.URL, head http.Header) (
 		_ = conn.Close()
 		return nil, nil, ctx.Err()
 	}
-	if extension(resp) != "" {
-		if conn != nil {
-			_ = conn.Close()
-		}
-		return nil, resp, websocket.ErrBadHandshake
+	// The library accepts compression, and its read limit does not bound what a message expands to.
+	if conn != nil && resp.Header.Get("Sec-WebSocket-Extensions") != "" {
+		_ = conn.Close()
+		return nil, nil, hint.Errorf("The service, or a proxy in between, does not implement WebSocket (RFC 6455) correctly: tell its operator.",
+			"the service uses an extension that was not asked for: %s", c.clean(resp.Header.Get("Sec-WebSocket-Extensions"), 80))
 	}
 	if err == nil {
 		opening.left = math.MaxInt
@@ -144,7 +143,7 @@ type openingConn struct {
 
 func (c *openingConn) Read(p []byte) (n int, err error) {
 	if c.left <= 0 {
-		return 0, fmt.Errorf("the response to the handshake is longer than %d bytes", maxOpening)
+		return 0, hint.Errorf(hintWrongService, "the response to the handshake is longer than %d bytes", maxOpening)
 	}
 	n, err = c.Conn.Read(p)
 	c.left -= n
@@ -153,15 +152,6 @@ func (c *openingConn) Read(p []byte) (n int, err error) {
 
 // NetConn is the connection below.
 func (c *openingConn) NetConn() net.Conn { return c.Conn }
-
-// extension is what a response switches to besides WebSocket. None is asked for, and the
-// read limit does not bound what a compressed message expands to.
-func extension(resp *http.Response) string {
-	if resp == nil || resp.StatusCode != http.StatusSwitchingProtocols {
-		return ""
-	}
-	return resp.Header.Get("Sec-WebSocket-Extensions")
-}
 
 // streamURL checks the address of a stream. Its errors do not show the token.
 func (c *Client) streamURL(address string) (*url.URL, error) {
@@ -201,8 +191,6 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 	n, _ := resp.Body.Read(body) // gorilla has read all there is into memory
 	e := c.responseError(resp, body[:n])
 	switch s := e.Status; {
-	case extension(resp) != "":
-		e.Message, e.hint = "it uses an extension that was not asked for: "+c.clean(extension(resp), 80), "The service, or a proxy in between, does not implement WebSocket (RFC 6455) correctly: tell its operator."
 	case s/100 < 3:
 		e.Message, e.hint = "this is not a WebSocket", HintWebSocket
 	case s == http.StatusBadRequest && !wantsTLS.Match(body[:n]), s == http.StatusMethodNotAllowed, s == http.StatusUpgradeRequired, s == http.StatusNotImplemented:

@@ -94,30 +94,36 @@ func (e *ResponseError) Hint() string {
 // environment, if there is one. An error names it, unless the certificate of the
 // service is the cause.
 func (c *Client) explain(ctx context.Context, u *url.URL, err error) error {
-	err = explainNetwork(ctx, u, c.timeout, err)
-	var known *proxyError
+	explained := explainNetwork(ctx, u, c.timeout, err)
 	var op *net.OpError
 	var certificate *tls.CertificateVerificationError
 	proxy, _ := c.proxy(u)
 	switch {
-	case proxy == nil, ctx.Err() == context.Canceled, errors.As(err, &known):
-		return err
+	case proxy == nil, ctx.Err() == context.Canceled, hint.Of(err) != "":
+		return explained
 	case errors.As(err, &op) && op.Op == "proxyconnect":
 		return proxyUnreachable(explainNetwork(ctx, proxy, c.timeout, op.Err))
 	case errors.As(err, &certificate):
-		return err
+		return explained
 	}
 	return hint.Errorf("Check the proxy in HTTPS_PROXY or HTTP_PROXY, or exclude the service with NO_PROXY.",
-		"through the proxy %s: %w", hostPort(proxy), err)
+		"through the proxy %s: %w", hostPort(proxy), explained)
 }
 
 // explainNetwork turns an error of the connection to the host of u into one line
 // that says what happened and a hint that says what to do. It keeps the cause for
 // errors.Is, but shows no more of an address than host and port: the address of a
-// stream contains a token.
+// stream contains a token. One that has a hint already is of this package.
 func explainNetwork(ctx context.Context, u *url.URL, timeout time.Duration, err error) error {
 	if ctxErr := ctx.Err(); errors.Is(ctxErr, context.Canceled) {
 		return fmt.Errorf("connecting to %s: %w", hostPort(u), ctxErr)
+	}
+	var explained interface {
+		error
+		Hint() string
+	}
+	if errors.As(err, &explained) {
+		return explained
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= 0 {
 		timeout = 0 // the caller's is shorter
@@ -144,10 +150,6 @@ func hostPort(u *url.URL) string {
 func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint string) {
 	where := hostPort(u)
 	var dns *net.DNSError
-	var proxy *proxyError
-	if errors.As(err, &proxy) {
-		return proxy.what, proxy.fix
-	}
 	if what, hint = tlsCause(u, err); what != "" {
 		return what, hint
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/base64"
-	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -46,15 +45,9 @@ func proxyOfEnvironment(r *http.Request) (*url.URL, error) {
 			return proxy, nil
 		}
 	}
-	variable := strings.ToUpper(r.URL.Scheme) + "_PROXY"
-	return nil, &proxyError{"the address of the proxy in " + variable + " is not valid", // it may contain a password
-		"Write it as http://HOST:PORT, or exclude the service with NO_PROXY."}
+	return nil, hint.Errorf("Write it as http://HOST:PORT, or exclude the service with NO_PROXY.",
+		"the address of the proxy in %s_PROXY is not valid", strings.ToUpper(r.URL.Scheme)) // it may contain a password
 }
-
-// proxyError is an invalid address of a proxy, or its refusal to open a tunnel.
-type proxyError struct{ what, fix string }
-
-func (e *proxyError) Error() string { return e.what }
 
 // proxyUnreachable attributes an error of the connection to the proxy.
 func proxyUnreachable(err error) error {
@@ -120,14 +113,14 @@ func tunnelRefused(via *url.URL, target string, resp *http.Response) error {
 	case resp.StatusCode/100 == 2:
 		return nil
 	case resp.StatusCode == http.StatusProxyAuthRequired && via.User != nil:
-		return &proxyError{fmt.Sprintf("the proxy %s does not accept the user name and password (407)", hostPort(via)),
-			"Correct them in HTTPS_PROXY; characters such as @ are written in percent-encoding."}
+		return hint.Errorf("Correct them in HTTPS_PROXY; characters such as @ are written in percent-encoding.",
+			"the proxy %s does not accept the user name and password (407)", hostPort(via))
 	case resp.StatusCode == http.StatusProxyAuthRequired:
-		return &proxyError{fmt.Sprintf("the proxy %s requires a user name and password (407)", hostPort(via)), "Add its user name and password to HTTPS_PROXY."}
+		return hint.Errorf("Add its user name and password to HTTPS_PROXY.", "the proxy %s requires a user name and password (407)", hostPort(via))
 	}
 	fix := "Ask the operator of the proxy to allow it, or exclude the service with NO_PROXY."
 	if resp.StatusCode >= 500 {
 		fix = "The proxy may not reach the service: check address and port (--server), or exclude the service with NO_PROXY."
 	}
-	return &proxyError{fmt.Sprintf("the proxy %s opens no tunnel to %s: it returned %d %s", hostPort(via), protocol.Clean(target, 260), resp.StatusCode, http.StatusText(resp.StatusCode)), fix}
+	return hint.Errorf(fix, "the proxy %s opens no tunnel to %s: it returned %d %s", hostPort(via), protocol.Clean(target, 260), resp.StatusCode, http.StatusText(resp.StatusCode))
 }
