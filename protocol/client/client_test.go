@@ -102,7 +102,7 @@ func TestErrorBodies(t *testing.T) {
 		{"nothing", 500, "", "", "the service returned 500: Internal Server Error", "service failed"},
 		{"nothing, unknown status", 599, "", "", "the service returned 599: ", "service failed"},
 		{"JSON of another kind", 404, "application/json", `["x"]`, "404 Not Found: ", "address"},
-		{"JSON without a message", 404, "application/json", `{"error":"x"}`, "the service returned 404: Not Found", "Check the address"},
+		{"JSON without a message", 404, "application/json", `{"error":"x"}`, `the service returned 404 Not Found: {"error":"x"}`, "Check the address"},
 		{"odd types", 404, "application/json", `{"message":7}`, "404 Not Found: ", "address"},
 		{"binary", 500, "application/octet-stream", "\x00\x01\xff\xfe", "nothing readable", "service failed"},
 	} {

@@ -148,7 +148,7 @@ func (c *Client) responseError(resp *http.Response, body []byte) *ResponseError 
 		}
 	}
 	e.RequestID = cmp.Or(e.RequestID, c.clean(resp.Header.Get("X-Request-Id"), 64))
-	if e.Message == "" && !isJSON && len(body) > 0 {
+	if e.Message == "" && len(body) > 0 {
 		e.Message = c.clean(excerpt(resp.Header.Get("Content-Type"), body), maxMessage)
 	}
 	e.Message = cmp.Or(e.Message, http.StatusText(e.Status), "no reason given")
