@@ -18,7 +18,6 @@
 package engine
 
 import (
-	"math"
 	"time"
 
 	"hubbub/localserver/engine/clustering"
@@ -90,8 +89,8 @@ type Engine struct {
 // activitySource decides which speakers are active in which frame: a pipeline,
 // or a script in tests.
 type activitySource interface {
-	// push takes the next samples, at most chunkSamples, all finite. Fewer than
-	// chunkSamples end the input.
+	// push takes the next samples, at most chunkSamples. Fewer than chunkSamples end
+	// the input.
 	push(samples []float32)
 	// activity returns the active speakers of each frame from frame first to
 	// the newest whole frame: activity(n)[0] is frame n. Frames may change with
@@ -150,9 +149,7 @@ func (e *Engine) Push(samples []float32, out []Event) []Event {
 	}
 	for len(samples) > 0 {
 		n := min(len(samples), chunkSamples-e.filled)
-		for i, x := range samples[:n] {
-			e.pending[e.filled+i] = finite(x)
-		}
+		copy(e.pending[e.filled:], samples[:n])
 		samples = samples[n:]
 		if e.filled += n; e.filled == chunkSamples {
 			out = e.processChunk(out)
@@ -221,12 +218,4 @@ func (e *Engine) divideOnNewMatch(out []Event) []Event {
 		}
 	}
 	return out
-}
-
-// finite is x, or silence for an x that is not finite.
-func finite(x float32) float32 {
-	if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
-		return 0
-	}
-	return x
 }

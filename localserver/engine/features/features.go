@@ -115,8 +115,8 @@ func (e *FrontEnd) NewStream() *Stream {
 }
 
 // Push takes any number of samples and appends the frames that they complete to
-// dst, Bands values each. NaNs count as silence. Samples beyond 24 dB above
-// full scale are limited to it.
+// dst, Bands values each. Samples that are not finite count as silence. Those beyond 24 dB
+// above full scale are limited to it.
 func (s *Stream) Push(samples, dst []float32) []float32 {
 	for len(samples) > 0 {
 		n := min(Window-len(s.pending), len(samples))
@@ -132,17 +132,12 @@ func (s *Stream) Push(samples, dst []float32) []float32 {
 	return dst
 }
 
-// clampSample replaces NaN by silence and limits v to maxSample.
+// clampSample replaces what is not finite by silence and limits v to maxSample.
 func clampSample(v float32) float32 {
-	switch {
-	case v != v:
+	if x := float64(v); math.IsNaN(x) || math.IsInf(x, 0) {
 		return 0
-	case v > maxSample:
-		return maxSample
-	case v < -maxSample:
-		return -maxSample
 	}
-	return v
+	return min(max(v, -maxSample), maxSample)
 }
 
 // next computes the frame of the pending samples.

@@ -216,6 +216,19 @@ func TestChunkingDoesNotMatter(t *testing.T) {
 	}
 }
 
+// TestNotFinite: samples that are not finite count as silence.
+func TestNotFinite(t *testing.T) {
+	e, x, y := frontEnd(t), noise(5, SampleRate), noise(5, SampleRate)
+	for i, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for k := range 300 {
+			x[1000*i+k], y[1000*i+k] = float32(v), 0
+		}
+	}
+	if !slices.Equal(e.NewStream().Push(x, nil), e.NewStream().Push(y, nil)) {
+		t.Error("they give other frames than silence")
+	}
+}
+
 func TestNoNumberCanEnter(t *testing.T) {
 	e, x := frontEnd(t), noise(5, SampleRate)
 	for i, v := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32, -math.MaxFloat32} {

@@ -133,8 +133,8 @@ func NewWith(o Options, p Params) (*Recording, error) {
 	return &Recording{options: o, params: p, stream: Networks(), decoder: decoder.Recording().New(), pending: make([]float32, 0, hopSamples)}, nil
 }
 
-// Push takes the next samples of the recording, any number. Samples that are no
-// numbers count as silence.
+// Push takes the next samples of the recording, any number. Samples that are not
+// finite count as silence.
 func (r *Recording) Push(samples []float32) {
 	r.samples += int64(len(samples))
 	for len(samples) > 0 {
