@@ -96,16 +96,10 @@ func (c *comparison) probabilities(w *voiceprint.Calibration) []float64 {
 	return p
 }
 
-// voiceState is what the clustering knows of a speaker's voice at one time.
-type voiceState struct {
-	centroid clustering.Embedding
-	duration float64 // seconds
-}
-
-// clusterVoices runs the clustering over a meeting. It returns the state of each
+// clusterVoices runs the clustering over a meeting. It returns the centroids of each
 // speaker at the durations of calibrateAt, and for each speaker the seconds shared
 // with each person of the reference.
-func clusterVoices(w *windows) (states [clustering.MaxSpeakers][]voiceState, shared [clustering.MaxSpeakers]map[string]float64) {
+func clusterVoices(w *windows) (centroids [clustering.MaxSpeakers][]clustering.TimedEmbedding, shared [clustering.MaxSpeakers]map[string]float64) {
 	c := clustering.New(clustering.Default(), clustering.MaxSpeakers)
 	for k := range shared {
 		shared[k] = map[string]float64{}
@@ -118,8 +112,8 @@ func clusterVoices(w *windows) (states [clustering.MaxSpeakers][]voiceState, sha
 		}
 		c.Add(step)
 		for k := range c.Speakers() {
-			if centroid, duration := c.Centroid(step, k); len(states[k]) < len(calibrateAt) && duration >= calibrateAt[len(states[k])] {
-				states[k] = append(states[k], voiceState{centroid, duration})
+			if s := c.Centroid(step, k); len(centroids[k]) < len(calibrateAt) && s.Duration >= calibrateAt[len(centroids[k])] {
+				centroids[k] = append(centroids[k], s)
 			}
 		}
 		end := step.First + len(step.SpeechProbability) - lag
@@ -137,7 +131,7 @@ func clusterVoices(w *windows) (states [clustering.MaxSpeakers][]voiceState, sha
 		committed = end
 		c.Discard(committed)
 	}
-	return states, shared
+	return centroids, shared
 }
 
 // addActive adds one frame of a person to the speakers that are active in it.
@@ -171,10 +165,10 @@ func (e *enrolment) comparisons() (all []comparison) {
 	groups, total := []group{}, map[group]float64{}
 	for i := range e.meetings {
 		w := &e.meetings[i]
-		states, shared := clusterVoices(w)
+		centroids, shared := clusterVoices(w)
 		for _, size := range enrolledSizes {
 			people := e.of(w.rec.name, size)
-			for k, list := range states {
+			for k, list := range centroids {
 				person, most, spoken := mainPerson(shared[k])
 				if person == "" || most < 0.7*spoken { // of several people
 					continue
@@ -183,7 +177,7 @@ func (e *enrolment) comparisons() (all []comparison) {
 				for j := range list {
 					g := group{size, who < 0}
 					groups, total[g] = append(groups, g), total[g]+1
-					all = append(all, comparison{x: list[j].features(people), who: who})
+					all = append(all, comparison{x: featuresOf(&list[j], people), who: who})
 				}
 			}
 		}
@@ -194,11 +188,11 @@ func (e *enrolment) comparisons() (all []comparison) {
 	return all
 }
 
-// features compares the speaker with people.
-func (s *voiceState) features(people []voiceprint.Person) (x []voiceprint.Calibration) {
-	scores, cohortSimilarity := voiceprint.Scores(&s.centroid, people, nil)
+// featuresOf compares a speaker with people.
+func featuresOf(s *clustering.TimedEmbedding, people []voiceprint.Person) (x []voiceprint.Calibration) {
+	scores, cohortSimilarity := voiceprint.Scores(&s.Embedding, people, nil)
 	for i, score := range scores {
-		x = append(x, voiceprint.Features(score, s.duration, people[i].Voiceprint.Seconds(), cohortSimilarity))
+		x = append(x, voiceprint.Features(score, s.Duration, people[i].Voiceprint.Seconds(), cohortSimilarity))
 	}
 	return x
 }

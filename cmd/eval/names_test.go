@@ -157,8 +157,7 @@ func TestTheCohortHasNobody(t *testing.T) {
 		for k := range e {
 			e[k] = float32(r.NormFloat64() + 1)
 		}
-		e, _ = clustering.Centroid([]clustering.TimedEmbedding{{Embedding: e, Duration: 1}})
-		people = append(people, e)
+		people = append(people, clustering.Unit((*[clustering.Dim]float32)(&e)))
 	}
 	nearest := 0.0
 	for _, e := range drawCohort(people) {

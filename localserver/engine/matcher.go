@@ -59,8 +59,7 @@ func (m *matcher) decide(k int, suggested string) {
 // suggest is the label of the person whom speaker k most likely is, "" for nobody.
 // Without new speech of the speaker it is whom the last window suggested.
 func (m *matcher) suggest(c *clustering.Clusterer, w *clustering.Window, k int) string {
-	var centroid clustering.TimedEmbedding
-	centroid.Embedding, centroid.Duration = c.Centroid(w, k)
+	centroid := c.Centroid(w, k)
 	if same := m.suggested[k]; centroid == m.centroids[k] && (m.matching.Shared || !m.taken(same, k)) {
 		return same
 	}

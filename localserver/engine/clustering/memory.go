@@ -129,12 +129,7 @@ func (m *memory) reassign(speakers []speaker, p *Params) {
 		s.speaker = assigned
 	}
 	for k := range speakers {
-		updated := speaker{}
-		for i := range m.segments {
-			if m.segments[i].speaker == k {
-				updated.add(&m.segments[i].embedding.Embedding, m.segments[i].duration)
-			}
-		}
+		updated := m.speaker(k)
 		if updated.duration < 1 {
 			continue // too little to replace the embedding that created the speaker
 		}
@@ -149,6 +144,16 @@ func (m *memory) reassign(speakers []speaker, p *Params) {
 		m.converged = m.converged && updated.sum == speakers[k].sum
 		speakers[k] = updated
 	}
+}
+
+// speaker is what the stored segments of speaker k add up to; normalise must follow.
+func (m *memory) speaker(k int) (sum speaker) {
+	for i := range m.segments {
+		if s := &m.segments[i]; s.speaker == k {
+			sum.add(&s.embedding.Embedding, s.duration)
+		}
+	}
+	return sum
 }
 
 // nearest is the mean similarity of e to those stored segments of speaker k before

@@ -44,40 +44,21 @@ func ParseTimedEmbedding(raw []byte) (s TimedEmbedding, ok bool) {
 	return s, validSum(s.Duration)
 }
 
-// Centroid is the mean of embeddings, weighted by duration and scaled to length 1,
-// and the sum of their durations in seconds.
-func Centroid(embeddings []TimedEmbedding) (centroid Embedding, duration float64) {
-	var s speaker
-	for i := range embeddings {
-		s.add(&embeddings[i].Embedding, embeddings[i].Duration)
-	}
-	s.normalise()
-	return s.centroid.Embedding, s.duration
-}
-
 // Centroid is that of speaker k after w, the last window: of its stored segments and
-// of those of the window that are not stored yet. duration is the seconds of speech
-// behind it; 0 for a speaker that was merged into another one.
-func (c *Clusterer) Centroid(w *Window, k int) (centroid Embedding, duration float64) {
+// of those of the window that are not stored yet. That of a speaker that was merged into
+// another one is zeros.
+func (c *Clusterer) Centroid(w *Window, k int) TimedEmbedding {
 	s := c.speakers[k]
-	if s.merged() {
-		return centroid, 0
-	}
 	for i := range c.segments {
 		if from, _ := w.Span(c.segments[i].Segment); c.assigned[i] == k && from >= c.memory.end {
 			s.add(&c.segments[i].Embedding, c.segments[i].Duration)
 		}
 	}
-	s.normalise()
-	return s.centroid.Embedding, s.duration
+	return TimedEmbedding{Unit(&s.sum), s.duration}
 }
 
-// Embeddings returns those of the stored segments of speaker k in order of time.
-func (c *Clusterer) Embeddings(k int) (embeddings []TimedEmbedding) {
-	for i := range c.memory.segments {
-		if s := &c.memory.segments[i]; s.speaker == k {
-			embeddings = append(embeddings, TimedEmbedding{s.embedding.Embedding, s.duration})
-		}
-	}
-	return embeddings
+// StoredCentroid is that of the stored segments of speaker k.
+func (c *Clusterer) StoredCentroid(k int) TimedEmbedding {
+	s := c.memory.speaker(k)
+	return TimedEmbedding{Unit(&s.sum), s.duration}
 }

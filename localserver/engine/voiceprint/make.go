@@ -131,8 +131,7 @@ func (m *Maker) Voiceprint() (Voiceprint, error) {
 	}
 	var first, second clustering.TimedEmbedding
 	for k := range m.clusterer.Speakers() {
-		var s clustering.TimedEmbedding
-		if s.Embedding, s.Duration = clustering.Centroid(m.clusterer.Embeddings(k)); s.Duration > first.Duration {
+		if s := m.clusterer.StoredCentroid(k); s.Duration > first.Duration {
 			first, second = s, first
 		} else if s.Duration > second.Duration {
 			second = s
@@ -162,8 +161,8 @@ func tooShort(usable float64) error {
 
 // embed makes the voiceprint of audio that is known to be of one person.
 func (m *Maker) embed() Voiceprint {
-	asRecorded, duration := clustering.Centroid(m.one.Embeddings(0))
-	embeddings := [conditions]clustering.Embedding{recorded: asRecorded}
+	asRecorded := m.one.StoredCentroid(0)
+	embeddings := [conditions]clustering.Embedding{recorded: asRecorded.Embedding}
 	for k, samples := range map[int][]float32{telephone: simulateTelephone(m.samples), farField: simulateFarField(m.samples)} {
 		windows, one := inference.New(hopSamples), onePerson()
 		for samples = append(samples, make([]float32, padding)...); len(samples) >= stepSamples; samples = samples[stepSamples:] {
@@ -171,10 +170,11 @@ func (m *Maker) embed() Voiceprint {
 				one.Add(w)
 			}
 		}
-		var found float64
-		if embeddings[k], found = clustering.Centroid(one.Embeddings(0)); found == 0 { // the networks find no speech in this condition
-			embeddings[k] = asRecorded
+		simulated := one.StoredCentroid(0)
+		if simulated.Duration == 0 { // the networks find no speech in this condition
+			simulated = asRecorded
 		}
+		embeddings[k] = simulated.Embedding
 	}
-	return newVoiceprint(embeddings, duration)
+	return newVoiceprint(embeddings, asRecorded.Duration)
 }
