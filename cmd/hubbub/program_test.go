@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -263,6 +265,15 @@ func TestStdoutClosed(t *testing.T) {
 	if code := app.Main(); code != exitInterrupted || stderr.Len() > 0 {
 		t.Errorf("exit code %d, standard error %q", code, &stderr)
 	}
+}
+
+// Tests run commands in their own process, several at the same time.
+func TestCommandsShareNothing(t *testing.T) {
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() { newRoot(&App{Stdout: io.Discard, Stderr: io.Discard}) })
+	}
+	all.Wait()
 }
 
 // TestOneInterrupt: timeout(1) sends two signals at once, which are one interrupt.

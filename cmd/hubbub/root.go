@@ -13,6 +13,9 @@ import (
 	"hubbub/protocol/hint"
 )
 
+// Once for all trees: tests make several at the same time.
+func init() { cobra.AddTemplateFunc("versions", versions) } // which loads the weights, when it is called
+
 // newRoot is the tree of commands. `hubbub` alone is `hubbub live`.
 func newRoot(a *App) *cobra.Command {
 	root := newLive(a)
@@ -27,7 +30,6 @@ The default service is built in and runs on this machine. 'hubbub' alone is
 	// cobra itself detects unknown commands, but not an empty one, as of an unset variable of
 	// a shell.
 	root.Args, root.PreRunE = nil, noArgs
-	cobra.AddTemplateFunc("versions", versions) // which loads the weights, when it is called
 	root.Version = version
 	root.SetVersionTemplate("{{versions}}")
 	root.InitDefaultVersionFlag()
