@@ -145,7 +145,8 @@ func (p *program) line(pattern string) string {
 // exit waits for the end of the program and returns its exit code.
 func (p *program) exit() int {
 	p.t.Helper()
-	deadline := time.After(testkit.Timeout)
+	const limit = 3 * testkit.Timeout // a busy machine computes for a minute
+	deadline := time.After(limit)
 	for {
 		select {
 		case _, ok := <-p.lines:
@@ -155,7 +156,7 @@ func (p *program) exit() int {
 			_ = p.Cmd.Wait()
 			return p.ProcessState.ExitCode()
 		case <-deadline:
-			p.t.Fatalf("the program did not end in %v", testkit.Timeout)
+			p.t.Fatalf("the program did not end in %v", limit)
 		}
 	}
 }
