@@ -134,7 +134,7 @@ func (r reply) apiError(t testing.TB, status int) protocol.ErrorResponse {
 	}
 	if r.StatusCode != status || e.Message == "" || len(e.RequestID) != 36 ||
 		e.RequestID != r.Header.Get("X-Request-Id") ||
-		r.Header.Get("Content-Type") != "application/json" {
+		r.Header.Get("Content-Type") != "application/json" || r.Header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Fatalf("want ApiError %d, got %d %v %s", status, r.StatusCode, r.Header, r.body)
 	}
 	if status == http.StatusUnauthorized && r.Header.Get("WWW-Authenticate") != "Bearer" {
@@ -158,9 +158,10 @@ func (h *host) create() protocol.LiveStream { h.t.Helper(); return h.createWith(
 // createWith creates a stream with a body.
 func (h *host) createWith(body string) protocol.LiveStream {
 	h.t.Helper()
-	l := decoded[protocol.LiveStream](h.t, h.do("POST", "/v1/live", testKey, strings.NewReader(body)), 200)
-	if l.ID == "" || l.URL == "" {
-		h.t.Fatalf("create: %+v", l)
+	res := h.do("POST", "/v1/live", testKey, strings.NewReader(body))
+	l := decoded[protocol.LiveStream](h.t, res, 200)
+	if l.ID == "" || l.URL == "" || res.Header.Get("Cache-Control") != "no-store" { // it contains a token
+		h.t.Fatalf("create: %+v %v", l, res.Header)
 	}
 	return l
 }

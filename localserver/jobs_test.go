@@ -303,6 +303,9 @@ func TestListJobs(t *testing.T) {
 	if res := h.do("DELETE", "/v1/jobs/"+ids[0], testKey, nil); res.StatusCode != 200 || !strings.Contains(string(res.body), `"status":"canceled"`) || strings.Contains(string(res.body), "output") {
 		t.Errorf("cancel: %d %s", res.StatusCode, res.body)
 	}
+	if n := h.metric(`hubbub_jobs_ended_total{status="canceled"}`); n != 1 {
+		t.Errorf("%v canceled jobs have left the queue", n)
+	}
 	list := func(query string) protocol.JobList {
 		return decoded[protocol.JobList](t, h.do("GET", "/v2/jobs"+query, testKey, nil), 200)
 	}

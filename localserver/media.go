@@ -188,7 +188,14 @@ func (s *Server) listMedia(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return unavailable("The media could not be listed; try again", err)
 	}
-	list := protocol.MediaList{Media: []protocol.MediaObject{}, Used: used, Limit: s.options.AccountStorage}
+	list := mediaPage(objects, after)
+	list.Used, list.Limit = used, s.options.AccountStorage
+	return respond(w, http.StatusOK, list)
+}
+
+// mediaPage lists the objects after a name. They are sorted by name.
+func mediaPage(objects []store.MediaInfo, after string) protocol.MediaList {
+	list := protocol.MediaList{Media: []protocol.MediaObject{}}
 	from := sort.Search(len(objects), func(i int) bool { return objects[i].Name > after })
 	for _, o := range objects[from:] {
 		if len(list.Media) == maxListed {
@@ -198,7 +205,7 @@ func (s *Server) listMedia(w http.ResponseWriter, r *http.Request) error {
 		list.Media = append(list.Media, protocol.MediaObject{URL: protocol.MediaScheme + o.Name, Size: o.Size,
 			CreatedAt: protocol.FormatTime(o.Written), ExpiresAt: protocol.FormatTime(o.Written.Add(store.MediaTTL))})
 	}
-	return respond(w, http.StatusOK, list)
+	return list
 }
 
 // deleteMedia is DELETE /v1/media?url=LOCATION.

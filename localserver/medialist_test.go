@@ -81,6 +81,23 @@ func TestMediaIsListedAndDeleted(t *testing.T) {
 	}
 }
 
+// A long list comes in pages: Next is where the next one begins.
+func TestPagesOfMedia(t *testing.T) {
+	objects := make([]store.MediaInfo, maxListed+1)
+	for i := range objects {
+		objects[i].Name = fmt.Sprintf("%04d", i)
+	}
+	first := mediaPage(objects, "")
+	second := mediaPage(objects, strings.TrimPrefix(first.Next, protocol.MediaScheme))
+	got := append(locations(first), locations(second)...)
+	if len(first.Media) != maxListed || len(got) != len(objects) || got[maxListed] != "media://1000" || second.Next != "" {
+		t.Errorf("%d and %d objects, then %q", len(first.Media), len(second.Media), second.Next)
+	}
+	if whole := mediaPage(objects[1:], ""); len(whole.Media) != maxListed || whole.Next != "" {
+		t.Errorf("a full page has %d objects, and then %q", len(whole.Media), whole.Next)
+	}
+}
+
 // An upload beyond the quota of its account is refused with what to do, and there is room
 // again after a deletion.
 func TestAccountStorageOfUploads(t *testing.T) {

@@ -163,6 +163,24 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// A client is expected to resume a lost stream for two minutes. Then it is over for its watchers, too.
+func TestResumableForTwoMinutes(t *testing.T) {
+	t.Parallel()
+	clock := newClock()
+	h := serve(t, recallingStreams([]int{1}), clock.use)
+	s := h.open()
+	s.chunks(10)
+	s.next()
+	_ = s.NetConn().Close()
+	h.becomes(s.id, "error")
+	for _, want := range []bool{true, false} {
+		if got := h.status(s.id).Resumable; got != want {
+			t.Errorf("resumable %v, want %v", got, want)
+		}
+		clock.move(resumeWindow + time.Second)
+	}
+}
+
 // A stream that cannot be resumed is replaced by a new one.
 func TestWhatCannotBeResumed(t *testing.T) {
 	t.Parallel()
