@@ -130,7 +130,7 @@ func TestMediaRanges(t *testing.T) {
 	whole := h.at("GET", address, nil)
 	tag := whole.Header.Get("ETag")
 	for name, want := range map[string]string{"Accept-Ranges": "bytes", "Content-Type": "application/octet-stream",
-		"X-Content-Type-Options": "nosniff", "Content-Disposition": "attachment", "Content-Length": "10"} {
+		"X-Content-Type-Options": "nosniff", "Content-Disposition": "attachment", "Content-Length": "10", "Cache-Control": "private, no-store"} {
 		if got := whole.Header.Get(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}

@@ -68,25 +68,35 @@ func TestJournalDividesLargeEvents(t *testing.T) {
 	}
 }
 
-// Events beyond the bound are counted.
+// Events beyond the bound are counted. A stream without all of its events is not done, whether
+// the store or the outbox takes its end.
 func TestJournalCountsLostEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
-		m.setFail("append")
-		j := newJournal(m, testID, discard)
-		go j.run()
-		for range maxWaiting + 7 {
-			j.add([]byte("x"))
-		}
-		j.finish(endOfStream, time.Now())
-		time.Sleep(50 * time.Millisecond)
-		if j.missing() != maxWaiting+7 {
-			t.Fatalf("%d events are missing", j.missing())
-		}
-		if p := j.handOver(); p.Status != store.Failed || len(p.Events) != maxWaiting || j.missing() != 7 {
-			t.Errorf("%d events are handed over, %d are lost, and the status is %s", len(p.Events), j.missing(), p.Status)
-		}
-	})
+	for _, returns := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemory()
+			m.begin(testID)
+			m.setFail("append")
+			j := newJournal(m, testID, discard)
+			go j.run()
+			for range maxWaiting + 7 {
+				j.add([]byte("x"))
+			}
+			j.finish(endOfStream, time.Now())
+			time.Sleep(50 * time.Millisecond)
+			if j.missing() != maxWaiting+7 {
+				t.Fatalf("%d events are missing", j.missing())
+			}
+			if returns {
+				m.setFail()
+				<-j.done
+				if rec := m.record(testID); rec.Status != store.Failed || rec.Cause != causeEventsLost || j.missing() != 7 || j.handOver() != nil {
+					t.Errorf("%d events are lost, and the record is %+v", j.missing(), rec)
+				}
+			} else if p := j.handOver(); p.Status != store.Failed || p.Cause != causeEventsLost || len(p.Events) != maxWaiting || j.missing() != 7 {
+				t.Errorf("%d events are handed over, %d are lost, and the status is %s", len(p.Events), j.missing(), p.Status)
+			}
+		})
+	}
 }
 
 // A long stream renews its record, and publishes its progress.
