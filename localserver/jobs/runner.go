@@ -198,7 +198,7 @@ func (r *Runner) leaveQueue(j store.Job, entry uint64) {
 	if err == nil {
 		err = r.Store.RemoveEntry(ctx, entry)
 	}
-	if err != nil { // it is delivered again, and nothing else happens then
+	if err != nil && !store.Full(err) { // it is delivered again, and nothing else happens then
 		r.Logger.Warn("a finished job is still in the queue", "job", j.ID, "error", err)
 	}
 }

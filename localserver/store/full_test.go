@@ -211,6 +211,34 @@ func TestRemovalsOnAFullDisk(t *testing.T) {
 	testkit.NoError(t, s.secrets.remove(ctx, "kk0", 0))
 }
 
+// An entry of a queue whose bytes cannot be overwritten, because the disk has no space for
+// another copy of its block, can be removed when there is space.
+func TestErasureOnAFullDisk(t *testing.T) {
+	disk := testkit.SmallDisk(t, "64m")
+	ctx := t.Context()
+	s := open(t, filepath.Join(disk, "data"))
+	const jobs = 20 // half of a block
+	for i := range jobs {
+		j := job(fmt.Sprint("j", i))
+		j.Request = []byte(`"` + strings.Repeat("x", 200_000) + `"`)
+		testkit.NoError(t, s.CreateJob(ctx, j))
+	}
+	j, _, err := s.Job(ctx, "a", "j0", noon)
+	testkit.NoError(t, err)
+	filler := testkit.FillDisk(t, disk)
+	info, err := os.Stat(filler)
+	testkit.NoError(t, err)
+	testkit.NoError(t, os.Truncate(filler, info.Size()-2<<20))
+	if err := s.RemoveEntry(ctx, j.Entry); !Full(err) {
+		t.Errorf("without space: %v", err)
+	}
+	testkit.NoError(t, os.Remove(filler))
+	testkit.NoError(t, s.RemoveEntry(ctx, j.Entry))
+	if n, err := s.Queued(ctx, RunQueue); n != jobs-1 || err != nil {
+		t.Errorf("%d queued, %v", n, err)
+	}
+}
+
 // failing is an embedded server whose calls return these errors.
 type failing struct{ check, restart error }
 

@@ -139,7 +139,7 @@ func (d *Delivery) Return(pause time.Duration) error { return d.msg.NakWithDelay
 
 // setUpQueues creates the queues, or finds them.
 func (s *Store) setUpQueues(ctx context.Context, storage jetstream.StorageType) (err error) {
-	s.queued, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	queued, err := s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: jobStream, Subjects: []string{"hubbub.jobs.*.*"}, Storage: storage, Replicas: s.replicas,
 		Retention: jetstream.WorkQueuePolicy, MaxAge: queueAge, MaxMsgs: maxQueuedTotal, MaxMsgsPerSubject: maxQueued,
 		MaxMsgSize: maxJob, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
@@ -147,7 +147,7 @@ func (s *Store) setUpQueues(ctx context.Context, storage jetstream.StorageType) 
 	if err != nil {
 		return err
 	}
-	s.queues = map[Queue]jetstream.Consumer{}
+	s.queued, s.queues = removable{queued, s}, map[Queue]jetstream.Consumer{}
 	for _, q := range []Queue{RunQueue, HookQueue} {
 		s.queues[q], err = s.js.CreateOrUpdateConsumer(ctx, jobStream, jetstream.ConsumerConfig{
 			Durable: string(q), FilterSubject: q.subjects(), AckPolicy: jetstream.AckExplicitPolicy,

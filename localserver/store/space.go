@@ -22,6 +22,9 @@ const (
 	recordSpace = 256 << 10
 	// startSpace is the free disk space, in bytes, that a start needs, and a deletion.
 	startSpace = 1 << 20
+	// erasureSpace is what overwriting a message needs: the NATS server writes another copy
+	// of its block, of 8 MiB and a message at most.
+	erasureSpace = 8<<20 + startSpace
 )
 
 // errFull is a store without space for new work.
@@ -70,11 +73,14 @@ func (s *Store) admit(ctx context.Context, n, reserves int64) error {
 // AdmitDeletion fails with errFull while the disk has no space for what a deletion writes.
 // The embedded server does not respond to a write that fails, and if it then removes
 // something, it hangs (embedded.ErrHangs).
-func (s *Store) AdmitDeletion() error {
+func (s *Store) AdmitDeletion() error { return s.checkDisk(startSpace) }
+
+// checkDisk fails with errFull if the disk has less than so many bytes free.
+func (s *Store) checkDisk(need int64) error {
 	if !s.onDisk() {
 		return nil
 	}
-	if err := datafolder.CheckSpace(s.folder, startSpace); err != nil {
+	if err := datafolder.CheckSpace(s.folder, need); err != nil {
 		return fmt.Errorf("%w: %w", errFull, err)
 	}
 	return nil
@@ -91,6 +97,15 @@ func (r removable) Purge(ctx context.Context, opts ...jetstream.StreamPurgeOpt) 
 		return err
 	}
 	return r.Stream.Purge(ctx, opts...)
+}
+
+// SecureDeleteMsg removes a message and overwrites its bytes. The NATS server would take one
+// whose bytes could not be overwritten for removed, until it is started again.
+func (r removable) SecureDeleteMsg(ctx context.Context, seq uint64) error {
+	if err := r.store.checkDisk(erasureSpace); err != nil {
+		return err
+	}
+	return r.Stream.SecureDeleteMsg(ctx, seq)
 }
 
 // AdmitFile fails if n more bytes in a file of a folder would take the space
