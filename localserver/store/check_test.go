@@ -49,6 +49,31 @@ func damageFile(t *testing.T, file string, n int) {
 	testkit.NoError(t, os.WriteFile(file, raw, 0o600))
 }
 
+// Copies of blocks that a NATS server was writing when it was killed do not stay: they have
+// what is deleted later.
+func TestCopiesOfBlocksAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	streamsOnDisk(t, dir, 1)
+	var copies []string
+	for _, stream := range []string{"EVENTS", datafolder.MediaStream} {
+		for _, name := range []string{"7.blk.tmp", "8.new"} {
+			copies = append(copies, filepath.Join(datafolder.Streams(dir), stream, "msgs", name))
+		}
+	}
+	for _, file := range copies {
+		testkit.NoError(t, os.WriteFile(file, []byte("a voiceprint"), 0o600))
+	}
+	s := open(t, dir)
+	for _, file := range copies {
+		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	if got, err := s.Messages(t.Context(), "s0"); len(got) != 1 || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // 200 damaged bytes cost the records that they are in, are logged and counted,
 // and everything else is there.
 func TestDamagedStore(t *testing.T) {

@@ -180,6 +180,9 @@ func blockFiles(folder string) (files []blockFile, err error) {
 // replaces damaged blocks by their intact records, so that the server does not
 // cut them off, and logs what it found.
 func Salvage(dir string, log *slog.Logger) (found Damage, err error) {
+	if err := removeCopies(dir); err != nil {
+		return Damage{}, err
+	}
 	repair := func(file string, b block) error {
 		log.Error("a file of the store is damaged; its intact records are used",
 			"file", file, "intact-records", b.records, "damaged-ranges", b.ranges, "damaged-bytes", b.damaged)
@@ -202,4 +205,18 @@ func Salvage(dir string, log *slog.Logger) (found Damage, err error) {
 		found.Bytes += r.Damaged
 	}
 	return found, nil
+}
+
+// removeCopies removes the copies of blocks that a NATS server was writing when its process
+// was killed. The next one leaves them, with everything that is deleted from the blocks later.
+func removeCopies(dir string) error {
+	for _, pattern := range []string{"*/msgs/*.blk.tmp", "*/msgs/*.new"} {
+		files, _ := fs.Glob(os.DirFS(Streams(dir)), pattern) // the patterns are valid
+		for _, file := range files {
+			if err := os.Remove(filepath.Join(Streams(dir), file)); err != nil {
+				return fmt.Errorf("the copy of a block cannot be removed: %w", err)
+			}
+		}
+	}
+	return nil
 }
