@@ -50,7 +50,6 @@ func (s *Server) createJob(kind string, limit int64) handler {
 		if request.Transcription && request.WordsModel != "" {
 			warnings = append(warnings, fmt.Sprintf("The model %s is not available for transcription; the recogniser of this server was used.", protocol.Clean(request.WordsModel, 100)))
 		}
-		request.Model, request.WordsModel = "", "" // the warnings name them; they may have any length
 		select {
 		case <-s.streams.Drain():
 			return refused(http.StatusServiceUnavailable, "The server is stopping and takes no new jobs")

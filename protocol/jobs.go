@@ -43,8 +43,8 @@ const (
 type JobRequest struct {
 	// URL is a media location or an http address.
 	URL string `json:"url"`
-	// Model is a name; any is accepted.
-	Model string `json:"model,omitempty"`
+	// Model is a name; any of any length is accepted, and none is stored with the job.
+	Model string `json:"-"`
 	// NumSpeakers is the number of speakers; the others are bounds. 0 = not
 	// known. They are at most MaxJobSpeakers.
 	NumSpeakers int `json:"numSpeakers,omitempty"`
@@ -55,8 +55,8 @@ type JobRequest struct {
 	TurnLevelConfidence bool `json:"turnLevelConfidence,omitempty"`
 	Exclusive           bool `json:"exclusive,omitempty"`
 	Transcription       bool `json:"transcription,omitempty"`
-	// WordsModel is the field transcriptionConfig.model: any name is accepted.
-	WordsModel string `json:"wordsModel,omitempty"`
+	// WordsModel is the field transcriptionConfig.model, a name like Model.
+	WordsModel string `json:"-"`
 	// Webhook is an https address; "" = none.
 	Webhook           string `json:"webhook,omitempty"`
 	WebhookStatusOnly bool   `json:"webhookStatusOnly,omitempty"`

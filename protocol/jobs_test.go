@@ -30,6 +30,10 @@ func TestParseJob(t *testing.T) {
 			t.Errorf("%s: %+v %v", config, r, bad)
 		}
 	}
+	r, _, _ = ParseJob(JobDiarize, []byte(`{"url":"media://a","model":"precision-2","transcription":true,"transcriptionConfig":{"model":"parakeet"}}`))
+	if raw, err := json.Marshal(r); err != nil || r.Model != "precision-2" || strings.Contains(string(raw), "precision") || strings.Contains(string(raw), "parakeet") {
+		t.Errorf("stored as %s, %v", raw, err) // a model may be too long to store
+	}
 	const people = `"voiceprints":[{"label":"a","voiceprint":"x"}]`
 	for flag, want := range map[string]int{"true": 1, "false": 0, "null": 0} {
 		if r, warnings, bad = ParseJob(JobIdentify, []byte(`{"url":"media://a",`+people+`,"transcription":`+flag+`}`)); bad != nil || r.Transcription || len(warnings) != want {

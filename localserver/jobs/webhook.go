@@ -25,9 +25,6 @@ const (
 	hookTimeout = 10 * time.Second
 	// hookWorkers is how many requests a node makes at once.
 	hookWorkers = 4
-	// maxOutput bounds the output of a job, in bytes: 24 hours of everything have
-	// less.
-	maxOutput = 256 << 20
 )
 
 // hookPauses are the times between the requests of one webhook: three retries.
@@ -47,7 +44,7 @@ func Output(ctx context.Context, media Media, j store.Job, now time.Time) (json.
 		return nil, err
 	}
 	defer func() { _ = m.Close() }()
-	return io.ReadAll(io.LimitReader(m, maxOutput))
+	return io.ReadAll(m)
 }
 
 // deliver makes one request of a webhook, unless the next one is not due. A crash
