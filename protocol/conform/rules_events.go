@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -23,6 +24,8 @@ var eventRules = []Rule{
 				differs("a binary frame arrived: %s", m.line())
 			case m.Err != "":
 				differs("%s: %s", m.line(), m.Err)
+			case m.lacks() != "":
+				differs("%s has no field %s", m.line(), m.lacks())
 			}
 		}
 		return fmt.Sprintf("%d messages", len(all))
@@ -187,4 +190,23 @@ func turnMessages(all []message) []message {
 }
 
 // line is the message as one line of text.
+// lacks is a field that a message has under a name in other letters only, which hubbub takes as
+// well and most clients do not; "" = none.
+func (m message) lacks() string {
+	var fields, data map[string]json.RawMessage
+	_ = json.Unmarshal(m.Raw, &fields) // it was parsed
+	_ = json.Unmarshal(fields["data"], &data)
+	switch {
+	case fields["type"] == nil:
+		return "type"
+	case m.Type == protocol.TypeError && fields["message"] == nil:
+		return "message"
+	case m.IsTurn() && data["timestamp"] == nil:
+		return "data.timestamp"
+	case m.IsTurn() && data["speaker"] == nil:
+		return "data.speaker"
+	}
+	return ""
+}
+
 func (m message) line() string { return protocol.Clean(string(m.Raw), 200) }
