@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
@@ -211,9 +212,10 @@ func checkPublicURL(s string) error {
 		return nil
 	}
 	u, err := url.Parse(s)
+	notASCII := func(r rune) bool { return r > unicode.MaxASCII } // would be encoded for a path
 	if err != nil || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https") || !protocol.ValidPort(u) ||
-		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return hint.Errorf("Give one such as https://hubbub.example.org, without a user name, query or fragment.",
+		u.RawQuery != "" || u.Fragment != "" || u.User != nil || strings.ContainsFunc(u.Host, notASCII) {
+		return hint.Errorf("Give one such as https://hubbub.example.org, with a name in ASCII (xn--...) and without a user name, query or fragment.",
 			"public address %s cannot be used by clients", protocol.ShownAddress(s))
 	}
 	return nil

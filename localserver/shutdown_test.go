@@ -185,6 +185,8 @@ func TestStartSaysWhatIsWrong(t *testing.T) {
 		"key with space": {func(o *setup) { o.APIKeys = []string{"a b"} }, "API key"},
 		"public address": {func(o *setup) { o.PublicURL = "talk.example.org" }, "talk.example.org"},
 		"public port":    {func(o *setup) { o.PublicURL = "https://x:70000" }, "https://x:70000"},
+		"public name":    {func(o *setup) { o.PublicURL = "https://bücher.example" }, "https://b"},
+		"listening name": {func(o *setup) { o.Addr = "bücher.invalid:0" }, "bücher.invalid"},
 		"public query":   {func(o *setup) { o.PublicURL = "https://x/?a=b" }, "https://x"},
 		"tls":            {func(o *setup) { o.TLS.Mode = "on" }, "TLS"},
 		"streams":        {func(o *setup) { o.MaxStreams = -1 }, "-1"},

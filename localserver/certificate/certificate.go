@@ -167,7 +167,7 @@ func Create(dir string, now time.Time, hosts ...string) (*Certificate, error) {
 	}
 	raw, err := create(names, addresses, now)
 	if err != nil {
-		return nil, fmt.Errorf("no certificate could be created: %w", err)
+		return nil, hint.Add(fmt.Errorf("no certificate could be created: %w", err), "Write names of hosts in ASCII (xn--...), or give a certificate of your own.")
 	}
 	if dir != "" {
 		if err := atomicfile.WriteFile(file, raw, 0o600); err != nil {
