@@ -122,7 +122,6 @@ type mp3Frames struct {
 	buf       []byte
 	skipped   int64 // bytes skipped between frames
 	truncated bool  // the last frame was incomplete
-	started   bool
 	err       error // of the last read; nil = a frame was read
 	reservoir mp3Reservoir
 }
@@ -139,20 +138,15 @@ func newMP3Frames(r *counter) (*mp3Frames, error) {
 	if at < 0 {
 		return nil, fail(ConvertHint, "no MP3 audio was found in this file")
 	}
-	if err := r.skip(int64(at)); err != nil {
-		return nil, err
-	}
 	m := &mp3Frames{r: r, first: mp3HeaderAt(head[at:])}
 	if m.first.mpeg25() && m.first.rate() < 11025 {
 		return nil, fail(ConvertHint, "%w", ErrMP3Rate)
 	}
-	if err := m.next(); err != nil {
-		return nil, err
+	size := m.first.size()
+	if m.tag = readMP3Tag(m.first, head[at:][:size]); m.tag.present {
+		at += size // not audio
 	}
-	if m.tag.present {
-		m.frame = nil // not audio
-	}
-	return m, nil
+	return m, r.skip(int64(at))
 }
 
 func (m *mp3Frames) Read(b []byte) (int, error) {
@@ -226,12 +220,6 @@ func (m *mp3Frames) next() error {
 		}
 		if skipped > 0 {
 			m.reservoir = mp3Reservoir{}
-		}
-		if !m.started {
-			m.started = true
-			if m.tag = readMP3Tag(h, m.frame); m.tag.present {
-				return nil
-			}
 		}
 		m.frame = m.reservoir.rewrite(h, m.frame)
 		return nil
