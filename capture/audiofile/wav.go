@@ -43,8 +43,7 @@ type wavDecoder struct {
 	float    bool
 	width    int                  // bytes of one sample
 	octets   func(b byte) float32 // the sample of a byte, where width is 1
-	left     int64                // bytes of audio left; -1 = until the end
-	strict   bool                 // missing audio is a notice
+	left     int64                // bytes of audio left, which are missing if the input ends before; -1 = until the end
 	raw      bool                 // without a header; an incomplete frame is a notice
 	loud     bool                 // a sample was beyond loudest
 	notices  *Notices
@@ -185,11 +184,11 @@ func tagName(tag int) string {
 // killed, leaves a size of 0, of nearly 4 GiB, or an outdated one.
 func (d *wavDecoder) begin(r *counter, length, size int64) error {
 	frame := int64(d.width * d.f.Channels)
-	d.left, d.strict = length, true
+	d.left = length
 	open := length <= 0 || length >= 0x7FFFF000 && length <= 0xFFFFFFFF
 	if size < 0 {
 		if open {
-			d.left, d.strict = -1, false
+			d.left = -1
 		} else {
 			d.f.Frames = length / frame
 		}
@@ -201,12 +200,12 @@ func (d *wavDecoder) begin(r *counter, length, size int64) error {
 	case length == 0 && (available < frame || r.chunksFollow(d.order, 0, available)):
 		return fail("Choose a recording that contains audio.", "%w", ErrNoAudio)
 	case open && !ends: // else the size of a large file
-		d.left, d.strict = available, false
+		d.left = available
 	case length > available:
 		if available < frame {
 			return fail(incompleteHint, "this WAV file %w", ErrCutOff)
 		}
-		d.left, d.strict = available, false
+		d.left = available
 		d.f.Notice = d.f.truncated(length/frame, available/frame)
 	case seconds((available-length)/frame, d.f.Rate) > 50*time.Millisecond && !ends:
 		d.left = available
@@ -250,9 +249,8 @@ func (d *wavDecoder) Read(dst []float32) (int, error) {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = io.EOF
 		}
-		if errors.Is(err, io.EOF) && d.strict && d.left > 0 {
+		if errors.Is(err, io.EOF) && d.left > 0 {
 			d.notices.Add(d.f.truncated(d.f.Frames, d.position))
-			d.strict = false
 		}
 		if errors.Is(err, io.EOF) && d.raw && d.have > 0 {
 			d.notices.Add(fmt.Sprintf("the raw input ends within a sample: %d extra bytes", d.have))
