@@ -200,6 +200,7 @@ func forgeries(t testing.TB, key signingKey, good string, now time.Time) map[str
 		"expiry in quotes":          sign(e, head("EdDSA"), without("exp", fmt.Sprint(now.Add(time.Hour).Unix())), key.sign),
 		"issued in quotes":          sign(e, head("EdDSA"), without("iat", fmt.Sprint(now.Unix())), key.sign),
 		"not valid yet":             sign(e, head("EdDSA"), without("nbf", now.Add(time.Hour).Unix()), key.sign),
+		"never valid":               sign(e, head("EdDSA"), without("nbf", 1e300), key.sign),
 		"no account":                sign(e, head("EdDSA"), without("sub", nil), key.sign),
 		"account with a line break": sign(e, head("EdDSA"), without("sub", "a\nb"), key.sign),
 		"account without end":       sign(e, head("EdDSA"), without("sub", strings.Repeat("a", 129)), key.sign),

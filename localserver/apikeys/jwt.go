@@ -1,11 +1,11 @@
 package apikeys
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +27,8 @@ const (
 const (
 	// maxAccount bounds an account's name, in bytes.
 	maxAccount = 128
+	// maxTime bounds the times in an API key, in seconds: from 1<<63 on they overflow.
+	maxTime = 1 << 62
 	// mtimeGranularity is how old a change of the key folder must be before an
 	// unchanged modification time proves that nothing has changed since: file
 	// systems have coarse timestamps.
@@ -42,8 +44,8 @@ type claims struct {
 // claimNames are the names of claims.
 var claimNames = []string{"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "plan"}
 
-// UnmarshalJSON refuses times that are texts, which package jwt accepts. It ignores names in
-// other letters, which package json accepts: they may be the issuer's own claims.
+// UnmarshalJSON refuses times that are texts or overflow, which package jwt accepts. It ignores
+// names in other letters, which package json accepts: they may be the issuer's own claims.
 func (c *claims) UnmarshalJSON(raw []byte) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -51,8 +53,9 @@ func (c *claims) UnmarshalJSON(raw []byte) error {
 	}
 	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return !slices.Contains(claimNames, name) })
 	for _, name := range []string{"exp", "nbf", "iat"} {
-		if bytes.HasPrefix(all[name], []byte{'"'}) {
-			return errors.New("a time is a text")
+		var at *float64
+		if raw, given := all[name]; given && (json.Unmarshal(raw, &at) != nil || at != nil && math.Abs(*at) > maxTime) {
+			return errors.New("a time is not a number of seconds")
 		}
 	}
 	raw, err := json.Marshal(all)
