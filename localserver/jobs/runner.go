@@ -196,9 +196,11 @@ func (r *Runner) leaveQueue(j store.Job, entry uint64) {
 		err = r.Store.QueueHook(ctx, j)
 	}
 	if err == nil {
-		err = r.Store.RemoveEntry(ctx, entry)
+		if err = r.Store.RemoveEntry(ctx, entry); store.Full(err) {
+			return // each of them is delivered again until the disk has space
+		}
 	}
-	if err != nil && !store.Full(err) { // it is delivered again, and nothing else happens then
+	if err != nil { // it is delivered again, and nothing else happens then
 		r.Logger.Warn("a finished job is still in the queue", "job", j.ID, "error", err)
 	}
 }
