@@ -13,6 +13,9 @@ const (
 	settling = 30 * time.Second
 	// maxLead is how far audio may run ahead of the wall clock, in chunks.
 	maxLead = 20
+	// maxCaptured is the most audio that a device may have captured before it was read,
+	// in chunks: that of the queue, and 2 s in a sound server or a pipe.
+	maxCaptured = micQueue + 20
 	// driftWindow is how long a deviation is measured; it is reported after two of them.
 	driftWindow = time.Minute
 	// maxDrift is the largest deviation that is not reported, in chunks of a window: 2 %.
@@ -34,8 +37,9 @@ func (d *drift) add(now time.Duration) bool {
 	if d.chunks == 1 {
 		d.opened, d.start, d.window = now, anchor{1, now}, anchor{1, now}
 	}
-	if now-d.opened <= settling && d.chunks >= d.start.due(now) {
-		d.start = anchor{d.chunks, now}
+	kept := d.chunks - d.excess
+	if now-d.opened <= settling && kept >= d.start.due(now) && kept-(anchor{1, d.opened}).due(now) <= maxCaptured {
+		d.start = anchor{kept, now}
 	}
 	if now-d.window.at >= driftWindow {
 		d.before, d.now = d.now, 0
@@ -47,7 +51,7 @@ func (d *drift) add(now time.Duration) bool {
 		}
 		d.window = anchor{d.chunks, now}
 	}
-	if d.chunks-d.excess-d.start.due(now) <= maxLead {
+	if kept-d.start.due(now) <= maxLead {
 		return false
 	}
 	d.excess++

@@ -156,6 +156,8 @@ func TestPairSilencesEcho(t *testing.T) {
 func TestPairSilence(t *testing.T) {
 	for _, muted := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			elapsed := func() time.Duration { return time.Since(begun) }
 			open := func(name string, kind Kind, silent bool) *microphone {
 				d := speaking(0, 0)
 				if silent {
