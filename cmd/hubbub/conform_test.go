@@ -62,6 +62,17 @@ func TestBuiltInConforms(t *testing.T) {
 	}
 }
 
+// A service that reads slowly, as on a busy machine, is sent more audio, until it is too much.
+func TestConformOfASlowService(t *testing.T) {
+	t.Parallel()
+	server := serveFaulty(t, "slow-read=60ms")
+	for _, r := range runRules(t, client.Options{BaseURL: server.URL(), CACert: server.CAPEM()}, conform.Options{Only: []string{"stream/ahead"}}) {
+		if r.Verdict != conform.Holds {
+			t.Errorf("%s %s: %s", r.Verdict, r.Name, r.Seen)
+		}
+	}
+}
+
 // Each thing that the HTTP side of a service can do wrong is seen by its rule.
 // That a rule holds where nothing is wrong is TestBuiltInConforms.
 func TestConformSeesWhatIsWrong(t *testing.T) {
