@@ -76,9 +76,10 @@ func (s *Stream) event(kind int, payload []byte) protocol.Event {
 	e.Received = time.Now()
 	if e.IsTurn() {
 		s.mu.Lock()
-		s.decided = max(s.decided, min(e.Timestamp, protocol.MaxTimestamp))
 		e.Lag = s.times.lag(e.Timestamp, e.Received.Sub(s.opened))
-		e.Fault = s.fault(e)
+		if e.Fault = s.fault(e); e.Fault == "" {
+			s.decided = max(s.decided, e.Timestamp)
+		}
 		s.mu.Unlock()
 	}
 	captured := s.onCaptureClock(e)
@@ -93,7 +94,7 @@ func (s *Stream) fault(e protocol.Event) string {
 	since, open := s.open[label]
 	switch start := e.Type == protocol.TypeSpeakerStart; {
 	case s.receiveOnly:
-	case s.sent > 0 && e.Timestamp > float64(s.sent+1)*protocol.ChunkDuration.Seconds():
+	case e.Timestamp > float64(s.sent+1)*protocol.ChunkDuration.Seconds():
 		return "after all audio"
 	case start && open:
 		return "already open"

@@ -334,7 +334,7 @@ func TestStreamWaitsForItsConsumerAfterAFailedWrite(t *testing.T) {
 func TestCloseUnblocksTheReader(t *testing.T) {
 	s := openStream(t, func(t *testing.T, conn *websocket.Conn) {
 		for i := range 100 {
-			if conn.WriteMessage(websocket.TextMessage, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, float64(i+1), "A").Raw) != nil {
+			if conn.WriteMessage(websocket.TextMessage, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, float64(i+1)/1000, fmt.Sprint("A", i)).Raw) != nil {
 				return
 			}
 		}
@@ -343,7 +343,7 @@ func TestCloseUnblocksTheReader(t *testing.T) {
 	received := func() float64 { // messages, by the timestamp of the newest
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.decided
+		return protocol.Round1ms(s.decided) * 1000
 	}
 	testkit.Eventually(t, "messages", func() bool { return received() >= 4 })
 	var closers sync.WaitGroup
@@ -442,5 +442,19 @@ func TestWrongEvents(t *testing.T) {
 				t.Errorf("%s of %s at %g s: %q, want %q", c.kind, c.speaker, c.at, got, c.want)
 			}
 		}
+	}
+}
+
+// TestTimesBeyondTheAudio: neither of them tells how much a service has decided.
+func TestTimesBeyondTheAudio(t *testing.T) {
+	s := &Stream{open: map[string]float64{}}
+	for _, sent := range []int64{0, 300} {
+		s.sent = sent
+		if e := s.event(websocket.TextMessage, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 3600, "A").Raw); e.Fault != "after all audio" {
+			t.Errorf("after %d chunks: %q", sent, e.Fault)
+		}
+	}
+	if got, want := s.undecided(), 30*time.Second-assumedLatency; got != want {
+		t.Errorf("%v are undecided, want %v", got, want)
 	}
 }
