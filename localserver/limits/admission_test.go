@@ -19,6 +19,7 @@ func TestAdmission(t *testing.T) {
 		{"a", true, nil, 1}, {"a", false, nil, 2}, {"a", false, ErrFull, 2}, // as before
 		{"b", false, nil, 3}, {"b", false, ErrFull, 3}, {"c", false, ErrFull, 3}, // all together
 		{"a", true, nil, 2}, {"a", true, nil, 1}, {"c", false, nil, 2}, {"b", true, nil, 1},
+		{"c", true, nil, 0}, {"c", false, nil, 1}, // an idle node goes on
 	} {
 		var err error
 		available := a.Available(s.account)
