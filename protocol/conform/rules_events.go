@@ -189,7 +189,6 @@ func turnMessages(all []message) []message {
 	return slices.DeleteFunc(slices.Clone(all), func(m message) bool { return !m.IsTurn() })
 }
 
-// line is the message as one line of text.
 // lacks is a field that a message has under a name in other letters only, which hubbub takes as
 // well and most clients do not; "" = none.
 func (m message) lacks() string {
@@ -209,4 +208,5 @@ func (m message) lacks() string {
 	return ""
 }
 
+// line is the message as one line of text.
 func (m message) line() string { return protocol.Clean(string(m.Raw), 200) }
