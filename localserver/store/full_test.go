@@ -212,23 +212,36 @@ func TestRemovalsOnAFullDisk(t *testing.T) {
 }
 
 // An entry of a queue whose bytes cannot be overwritten, because the disk has no space for
-// another copy of its block, can be removed when there is space.
+// another copy of its block, can be removed when there is space. A small block needs little.
 func TestErasureOnAFullDisk(t *testing.T) {
 	disk := testkit.SmallDisk(t, "64m")
 	ctx := t.Context()
 	s := open(t, filepath.Join(disk, "data"))
-	const jobs = 20 // half of a block
-	for i := range jobs {
-		j := job(fmt.Sprint("j", i))
+	create := func(id string) Job {
+		j := job(id)
 		j.Request = []byte(`"` + strings.Repeat("x", 200_000) + `"`)
 		testkit.NoError(t, s.CreateJob(ctx, j))
+		j, _, err := s.Job(ctx, "a", id, noon)
+		testkit.NoError(t, err)
+		return j
 	}
-	j, _, err := s.Job(ctx, "a", "j0", noon)
-	testkit.NoError(t, err)
-	filler := testkit.FillDisk(t, disk)
-	info, err := os.Stat(filler)
-	testkit.NoError(t, err)
-	testkit.NoError(t, os.Truncate(filler, info.Size()-2<<20))
+	fill := func() (filler string) {
+		filler = testkit.FillDisk(t, disk)
+		info, err := os.Stat(filler)
+		testkit.NoError(t, err)
+		testkit.NoError(t, os.Truncate(filler, info.Size()-2<<20))
+		return filler
+	}
+	j := create("alone")
+	filler := fill()
+	testkit.NoError(t, s.RemoveEntry(ctx, j.Entry))
+	testkit.NoError(t, os.Remove(filler))
+
+	const jobs = 20 // half of a block
+	for i := range jobs {
+		j = create(fmt.Sprint("j", i))
+	}
+	filler = fill()
 	if err := s.RemoveEntry(ctx, j.Entry); !Full(err) {
 		t.Errorf("without space: %v", err)
 	}

@@ -22,9 +22,6 @@ const (
 	recordSpace = 256 << 10
 	// startSpace is the free disk space, in bytes, that a start needs, and a deletion.
 	startSpace = 1 << 20
-	// erasureSpace is what overwriting a message needs: the NATS server writes another copy
-	// of its block, of 8 MiB and a message at most.
-	erasureSpace = 8<<20 + startSpace
 )
 
 // errFull is a store without space for new work.
@@ -99,10 +96,11 @@ func (r removable) Purge(ctx context.Context, opts ...jetstream.StreamPurgeOpt) 
 	return r.Stream.Purge(ctx, opts...)
 }
 
-// SecureDeleteMsg removes a message and overwrites its bytes. The NATS server would take one
-// whose bytes could not be overwritten for removed, until it is started again.
+// SecureDeleteMsg removes a message and overwrites its bytes, for which the NATS server writes
+// another copy of its block. It would take a message whose bytes could not be overwritten for
+// removed, until it is started again.
 func (r removable) SecureDeleteMsg(ctx context.Context, seq uint64) error {
-	if err := r.store.checkDisk(erasureSpace); err != nil {
+	if err := r.store.checkDisk(startSpace + datafolder.LargestBlock(r.store.folder, jobStream)); err != nil {
 		return err
 	}
 	return r.Stream.SecureDeleteMsg(ctx, seq)

@@ -176,6 +176,18 @@ func blockFiles(folder string) (files []blockFile, err error) {
 	return files, nil
 }
 
+// LargestBlock is the size of the largest block of a stream in a data folder, in bytes; 0 if
+// there is none.
+func LargestBlock(dir, stream string) (most int64) {
+	files, _ := blockFiles(filepath.Join(Streams(dir), stream)) // none that can be read
+	for _, file := range files {
+		if info, err := os.Stat(file.path); err == nil { // it is still there
+			most = max(most, info.Size())
+		}
+	}
+	return most
+}
+
 // Salvage checks all but the media of a store before its NATS server starts. It
 // replaces damaged blocks by their intact records, so that the server does not
 // cut them off, and logs what it found.
