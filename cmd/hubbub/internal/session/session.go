@@ -71,7 +71,8 @@ func (c *connection) setOver(cause error) {
 }
 
 // Run displays a session until its source has ended and, on a screen, its user
-// has quit; names that are not saved may keep the accessible display open, too. It returns the first cause of the end, nil for a normal one.
+// has quit; names that are not saved may keep the accessible display open, too. It
+// returns the first cause of the end, nil for a normal one.
 //
 // The display runs on a goroutine of its own, the source on the caller's. When
 // the user quits or ctx ends, the source is asked to end, and its last turns are
