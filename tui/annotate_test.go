@@ -322,9 +322,13 @@ func TestQuitWaitsForAnExport(t *testing.T) {
 	}
 	screenHas(t, m, "no room on the disk")
 	fail = nil
-	if export("q", "+") {
-		t.Error("quits although something else was done")
+	for _, key := range []string{"+", ":"} {
+		press(m, "b", "enter")
+		if export("q", key) {
+			t.Errorf("quits although %s was pressed", key)
+		}
 	}
+	press(m, "esc")
 	press(m, "b", "enter")
 	if !export("q") {
 		t.Error("does not quit after the export")

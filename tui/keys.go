@@ -267,8 +267,9 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 // act does what a binding does, for a key or by name.
 func (m *model) act(b *binding, key string) tea.Cmd {
 	if b.name != "quit" && b.name != "command" {
-		m.quitAsked, m.quitWaits = false, false
+		m.quitAsked = false
 	}
+	m.quitWaits = false // quit sets it again
 	if b.name != "back" { // which closes one of them, and nothing else then
 		m.notice = ""
 		if b.name != "help" { // which would cover the answer
