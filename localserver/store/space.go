@@ -100,7 +100,11 @@ func (r removable) Purge(ctx context.Context, opts ...jetstream.StreamPurgeOpt) 
 // another copy of its block. It would take a message whose bytes could not be overwritten for
 // removed, until it is started again.
 func (r removable) SecureDeleteMsg(ctx context.Context, seq uint64) error {
-	if err := r.store.checkDisk(startSpace + datafolder.LargestBlock(r.store.folder, jobStream)); err != nil {
+	need := int64(startSpace)
+	if r.store.onDisk() {
+		need += datafolder.LargestBlock(r.store.folder, r.CachedInfo().Config.Name)
+	}
+	if err := r.store.checkDisk(need); err != nil {
 		return err
 	}
 	return r.Stream.SecureDeleteMsg(ctx, seq)
