@@ -269,7 +269,7 @@ func (m *model) act(b *binding, key string) tea.Cmd {
 	if b.name != "quit" && b.name != "command" {
 		m.quitAsked = false
 	}
-	m.quitWaits = false // quit sets it again
+	m.quitWaits = false   // quit sets it again
 	if b.name != "back" { // which closes one of them, and nothing else then
 		m.notice = ""
 		if b.name != "help" { // which would cover the answer
