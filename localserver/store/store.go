@@ -251,6 +251,9 @@ type probes struct {
 // Ping returns an error unless the store takes new work: it responds, has space
 // above its reserve, and takes a write.
 func (s *Store) Ping(ctx context.Context) error {
+	if err := s.Err(); err != nil { // newer than the last write
+		return wrap("write to the store", err)
+	}
 	if err := s.admit(ctx, recordSpace, forStreams); err != nil {
 		return err
 	}
