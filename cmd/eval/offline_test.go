@@ -23,12 +23,18 @@ func TestSecondPass(t *testing.T) {
 		t.Errorf("%+v", want)
 	}
 	first := measure("--windows", stored)
-	testkit.NoError(t, os.WriteFile(filepath.Join(dir, "real-dev", "talk.wav"), nil, 0o600))
+	set := filepath.Join(dir, "real-dev")
+	testkit.NoError(t, os.WriteFile(filepath.Join(set, "talk.wav"), nil, 0o600))
 	again := measure("--windows", stored)
 	for name, got := range map[string]figures{"with new windows": first, "with stored windows": again} {
 		if got.DER != want.DER || got.Labels != want.Labels || got.Seconds != want.Seconds {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
+	}
+	// A recording of the same name in another folder is another one.
+	testkit.NoError(t, os.CopyFS(filepath.Join(dir, "far"), os.DirFS(set)))
+	if _, err := eval(t, "--dir", dir, "--sets", "far", "--offline", "--windows", stored); err == nil {
+		t.Error("stored windows were taken for those of another set")
 	}
 	// Windows of audio at another level, or of the second pass, are not those of a
 	// stream.

@@ -131,7 +131,7 @@ func (ev *evaluator) infer(ctx context.Context, w *windows) error {
 
 // storedWindows is the record of one recording in a file of --windows.
 type storedWindows struct {
-	Recording   string
+	Recording   string // path of the audio
 	SampleCount int
 	StepCount   int
 	Windows     map[int]*clustering.Window // by step
@@ -147,7 +147,7 @@ func saveWindows(path string, all []windows, networks string) error {
 	defer file.Close()
 	e := gob.NewEncoder(file)
 	for _, w := range all {
-		s := storedWindows{w.rec.name, w.samples, len(w.steps), map[int]*clustering.Window{}, networks}
+		s := storedWindows{w.rec.audio, w.samples, len(w.steps), map[int]*clustering.Window{}, networks}
 		for i, step := range w.steps {
 			if step != nil {
 				s.Windows[i] = step
@@ -175,7 +175,7 @@ func loadWindows(path string, sets []set, networks string) (all []windows, ok bo
 	for i, s := range sets {
 		for _, r := range s.recordings {
 			var stored storedWindows
-			if err := d.Decode(&stored); err != nil || stored.Recording != r.name || stored.Of != networks {
+			if err := d.Decode(&stored); err != nil || stored.Recording != r.audio || stored.Of != networks {
 				return nil, false, nil
 			}
 			w := windows{set: i, rec: r, samples: stored.SampleCount, steps: make([]*clustering.Window, stored.StepCount)}
