@@ -135,12 +135,16 @@ func TestMistakesAreExplained(t *testing.T) {
 		{[]string{"--calibrate"}, "enrolled people", true, true},
 		{[]string{"--meetings", dir}, "enrolled people", true, true},
 		{[]string{"--threshold", "80"}, "enrolled people", true, true},
+		{[]string{"--dir", dir, "--sweep", "NewSpeakerThreshold=0.5/x"}, "sets nothing", true, true},
 		{[]string{"surplus"}, "surplus", true, true},
 		{[]string{"--ref", other, "--wav", talk}, "no turn of talk", true, false},
 		{[]string{"--ref", broken, "--wav", talk}, "broken.rttm", false, false},
 		{[]string{"--ref", filepath.Join(set, "talk.rttm"), "--wav", filepath.Join(dir, "gone.wav")}, "gone.wav", true, false},
 	} {
-		_, err := eval(t, c.args...)
+		out, err := eval(t, c.args...)
+		if out != "" {
+			t.Errorf("%v: printed before the error: %s", c.args, out)
+		}
 		if err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%v: %v, want %q in it", c.args, err, c.text)
 			continue

@@ -114,34 +114,38 @@ func (t trial) String() string {
 
 // sweep tries each value of --sweep alone, starting from --set.
 func (ev *evaluator) sweep(ctx context.Context, sets []set, w io.Writer) error {
-	p := clustering.Default()
+	names, settings := []string{"as set"}, []clustering.Params{clustering.Default()}
 	for _, text := range ev.set {
-		if err := setParam(&p, text); err != nil {
+		if err := setParam(&settings[0], text); err != nil {
 			return err
+		}
+	}
+	for _, text := range ev.values {
+		name, values, _ := strings.Cut(text, "=")
+		for _, v := range strings.Split(values, "/") {
+			p := settings[0]
+			if err := setParam(&p, name+"="+v); err != nil {
+				return err
+			}
+			names, settings = append(names, name+"="+v), append(settings, p)
 		}
 	}
 	all, err := ev.runNetworks(ctx, sets)
 	if err != nil {
 		return err
 	}
-	base, err := ev.try(ctx, p, all, len(sets))
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "%-24s %v\n", "as set", base)
-	for _, text := range ev.values {
-		name, values, _ := strings.Cut(text, "=")
-		for _, v := range strings.Split(values, "/") {
-			q := p
-			if err := setParam(&q, name+"="+v); err != nil {
-				return err
-			}
-			t, err := ev.try(ctx, q, all, len(sets))
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(w, "%-24s %v%s\n", name+"="+v, t, t.difference(base))
+	var base trial
+	for i, p := range settings {
+		t, err := ev.try(ctx, p, all, len(sets))
+		if err != nil {
+			return err
 		}
+		if i == 0 {
+			base = t
+			fmt.Fprintf(w, "%-24s %v\n", names[i], t)
+			continue
+		}
+		fmt.Fprintf(w, "%-24s %v%s\n", names[i], t, t.difference(base))
 	}
 	return nil
 }
