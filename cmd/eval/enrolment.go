@@ -44,7 +44,7 @@ func (ev *evaluator) readEnrolment(ctx context.Context) (*enrolment, error) {
 		folders = []string{filepath.Join(ev.enrolment, "meetings")}
 	}
 	for _, folder := range folders {
-		sets, err := findSets(filepath.Dir(folder), []string{filepath.Base(folder)})
+		sets, err := findSets(filepath.Dir(folder), []string{filepath.Base(folder)}, true)
 		if err != nil {
 			return nil, err
 		}

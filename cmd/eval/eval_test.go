@@ -114,6 +114,7 @@ func TestMistakesAreExplained(t *testing.T) {
 	broken := filepath.Join(dir, "broken.rttm")
 	write(t, broken, "SPEAKER talk 1 zero 1 <NA> <NA> A <NA> <NA>\n")
 	talk := filepath.Join(set, "talk.wav")
+	testkit.NoError(t, os.CopyFS(filepath.Join(dir, "again"), os.DirFS(set)))
 	for _, c := range []struct {
 		args  []string
 		text  string // in the error
@@ -136,6 +137,9 @@ func TestMistakesAreExplained(t *testing.T) {
 		{[]string{"--meetings", dir}, "enrolled people", true, true},
 		{[]string{"--threshold", "80"}, "enrolled people", true, true},
 		{[]string{"--dir", dir, "--sweep", "NewSpeakerThreshold=0.5/x"}, "sets nothing", true, true},
+		{[]string{"--dir", dir, "--sets", "real-dev,reel-dev"}, "no set reel-dev", true, false},
+		{[]string{"--dir", dir, "--sets", "real-dev,again", "--out", other}, "two recordings are called talk", true, true},
+		{[]string{"--dir", dir, "--sets", "real-dev,again", "--decoder", other}, "two recordings are called talk", true, true},
 		{[]string{"surplus"}, "surplus", true, true},
 		{[]string{"--ref", other, "--wav", talk}, "no turn of talk", true, false},
 		{[]string{"--ref", broken, "--wav", talk}, "broken.rttm", false, false},

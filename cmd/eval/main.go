@@ -51,6 +51,7 @@ func main() {
 type settings struct {
 	dir       string
 	sets      []string
+	allSets   bool // must exist, because --sets names them
 	ref       string
 	wav       string
 	latencies []time.Duration
@@ -122,6 +123,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	if f.NArg() > 0 {
 		return s, usagef("recordings are given by --ref and --wav", "unknown argument %q", f.Arg(0))
 	}
+	s.allSets = f.Changed("sets")
 	if err := s.check(f); err != nil {
 		return s, err
 	}
@@ -231,7 +233,11 @@ func (s settings) find() ([]set, error) {
 		r, err := readRecording(s.wav, s.ref)
 		return []set{{name: r.name, recordings: []recording{r}}}, err
 	}
-	return findSets(s.dir, s.sets)
+	sets, err := findSets(s.dir, s.sets, s.allSets)
+	if err == nil && (s.out != "" || s.decoderDir != "") {
+		err = checkNames(sets)
+	}
+	return sets, err
 }
 
 // usageError is a mistake in the flags.

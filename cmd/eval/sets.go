@@ -39,8 +39,9 @@ func count(sets []set) (n int) {
 
 var audioEndings = []string{".flac", ".wav", ".mp3"}
 
-// findSets reads the sets that exist; it is an error when none does.
-func findSets(dir string, names []string) ([]set, error) {
+// findSets reads the sets that exist; it is an error when none does, or with all when one does not.
+func findSets(dir string, names []string, all bool) ([]set, error) {
+	const next = "name their folder by --dir, or one recording by --ref X.rttm --wav X.wav"
 	var sets []set
 	for _, name := range names {
 		references, err := filepath.Glob(filepath.Join(dir, name, "*.rttm"))
@@ -61,15 +62,31 @@ func findSets(dir string, names []string) ([]set, error) {
 			}
 			s.recordings = append(s.recordings, r)
 		}
-		if len(s.recordings) > 0 {
+		switch {
+		case len(s.recordings) > 0:
 			sets = append(sets, s)
+		case all:
+			return nil, hint.Errorf(next, "there is no set %s in %s", name, dir)
 		}
 	}
 	if len(sets) == 0 {
-		return nil, hint.Add(fmt.Errorf("none of the sets %s is in %s", strings.Join(names, ", "), dir),
-			"name their folder by --dir, or one recording by --ref X.rttm --wav X.wav")
+		return nil, hint.Errorf(next, "none of the sets %s is in %s", strings.Join(names, ", "), dir)
 	}
 	return sets, nil
+}
+
+// checkNames rejects sets of which two recordings would be written to one file.
+func checkNames(sets []set) error {
+	names := map[string]bool{}
+	for _, s := range sets {
+		for _, r := range s.recordings {
+			if names[r.name] {
+				return usagef("give --sets one at a time, and a folder for each", "two recordings are called %s: they would be written to one file", r.name)
+			}
+			names[r.name] = true
+		}
+	}
+	return nil
 }
 
 func audioOf(base string) (string, error) {
