@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,10 +124,6 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	if f.NArg() > 0 {
 		return s, usagef("recordings are given by --ref and --wav", "unknown argument %q", f.Arg(0))
 	}
-	s.allSets = f.Changed("sets")
-	if err := s.check(f); err != nil {
-		return s, err
-	}
 	for _, text := range latencies {
 		d, err := latency(text)
 		if err != nil {
@@ -134,32 +131,74 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		}
 		s.latencies = append(s.latencies, d)
 	}
-	return s, nil
+	s.allSets = f.Changed("sets")
+	return s, s.check(f)
+}
+
+// modes are what else than scoring the engine eval does, by the flag that asks for it, with the flags that have an
+// effect then. Where several of these flags are given, the first one here decides.
+var modes = []struct{ flag, with string }{
+	{"cohort", "people windows"},
+	{"calibrate", "enrolment meetings people gain jobs windows"},
+	{"enrolment", "meetings people threshold latency gain jobs json against windows"},
+	{"decoder", "dir sets ref wav gain jobs offline"},
+	{"program", "dir sets ref wav latency jobs per-file json against out"},
+	{"offline", "dir sets ref wav gain jobs per-file json against out known set windows"},
+	{"sweep", "dir sets ref wav latency gain jobs set windows"},
+	{"set", "dir sets ref wav latency gain jobs windows"},
+	{"", "dir sets ref wav latency gain jobs per-file json against out"},
+}
+
+// checkEffect rejects flags that have no effect beside the others.
+func checkEffect(f *pflag.FlagSet) error {
+	var given []string
+	f.VisitAll(func(flag *pflag.Flag) {
+		if flag.Value.String() != flag.DefValue {
+			given = append(given, flag.Name)
+		}
+	})
+	var mode struct{ flag, with string }
+	for _, mode = range modes {
+		if mode.flag == "" || slices.Contains(given, mode.flag) {
+			break
+		}
+	}
+	for _, name := range given {
+		switch {
+		case name == mode.flag || slices.Contains(strings.Fields(mode.with), name):
+		case mode.flag != "":
+			return usagef("leave one of them out", "--%s has no effect with --%s", name, mode.flag)
+		default:
+			var with []string
+			for _, m := range modes {
+				if slices.Contains(strings.Fields(m.with), name) {
+					with = append(with, "--"+m.flag)
+				}
+			}
+			return usagef("it goes with "+strings.Join(with, ", "), "--%s has no effect alone", name)
+		}
+	}
+	return nil
 }
 
 // check rejects flags that exclude or need each other.
 func (s *settings) check(f *pflag.FlagSet) error {
+	if err := checkEffect(f); err != nil {
+		return err
+	}
 	switch {
 	case (s.ref == "") != (s.wav == ""):
 		return usagef("give both --ref X.rttm and --wav X.wav", "a recording needs its reference")
-	case s.program != "" && s.tunes():
-		return usagef("leave --program out", "tuning and training happen in this process")
-	case s.offline && (s.program != "" || len(s.values) > 0):
-		return usagef("leave out --program and --sweep", "they cannot be combined with --offline")
-	case s.known && !s.offline:
-		return usagef("add --offline", "the number of speakers can only be given to the second pass")
-	case s.tunes() && s.enrolment == "" && s.decoderDir == "" && (s.json || s.against != ""):
-		return usagef("leave out --json and --against", "trials of parameters are a table of their own")
-	case s.out != "" && (s.tunes() || s.decoderDir != "" || s.enrolment != "" || s.cohort != ""):
-		return usagef("leave it out, or score the recordings alone", "--out has no effect with tuning, training or voiceprints")
 	case s.against != "" && s.json:
 		return usagef("leave one of them out", "--against prints a table, and --json only JSON")
-	case s.enrolment == "" && (s.calibrate || len(s.meetings) > 0 || f.Changed("threshold")):
-		return usagef("add --enrolment DIR", "--calibrate, --meetings and --threshold are for meetings of enrolled people")
+	case s.calibrate && s.enrolment == "":
+		return usagef("add --enrolment DIR", "--calibrate is for meetings of enrolled people")
 	case s.cohort != "" && s.people == "":
 		return usagef("add --people DIR, the speech of many people", "--cohort needs speech")
 	case s.jobs < 1:
 		return usagef("choose 1 or more", "%d jobs are not possible", s.jobs)
+	case len(s.latencies) == 0, len(s.latencies) > 1 && (s.tunes() || s.enrolment != ""):
+		return usagef("give one, such as --latency 1", "%d latencies are not possible", len(s.latencies))
 	}
 	return nil
 }
