@@ -72,7 +72,7 @@ class Renderer:
         rooms = room_responses(speech)
         self.sim.banks.real_rir += rooms
         self.rooms = rooms
-        self.real = recordings(os.path.join(speech, 'real-dev'), AMI_TRAIN) if split == 'train' else []
+        self.real = list(recordings(os.path.join(speech, 'real-dev'), AMI_TRAIN)) if split == 'train' else []
         self.classes = len(SPEEDS) * len(self.sim.voices.speakers)
         self.corpora = {c: i for i, c in enumerate(self.sim.voices.corpora)}
         self.use(seed)

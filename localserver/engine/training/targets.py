@@ -54,8 +54,7 @@ def classes(lab):
 
 
 def recordings(folder, only=None):
-    """[(name, samples, {speaker: [(start, end)]})] of every audio file with an RTTM beside it"""
-    out = []
+    """yields (name, samples, {speaker: [(start, end)]}) of every audio file with an RTTM beside it"""
     for w in sorted(glob.glob(os.path.join(folder, '*.flac')) + glob.glob(os.path.join(folder, '*.wav'))):
         n = os.path.splitext(os.path.basename(w))[0]
         r = os.path.join(folder, n + '.rttm')
@@ -65,8 +64,7 @@ def recordings(folder, only=None):
             turns = {}
             for start, end, speaker in itertools.chain.from_iterable(rttm.read(r).values()):
                 turns.setdefault(speaker, []).append((start, end))
-            out.append((n, x[:, 0], turns))
-    return out
+            yield n, x[:, 0], turns
 
 
 def reference(turns, n20):
