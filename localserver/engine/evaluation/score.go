@@ -52,7 +52,9 @@ type Report struct {
 // Score compares a hypothesis with a reference by the diarization error rate
 // of NIST's Rich Transcription evaluations (md-eval): labels are mapped to
 // true speakers one to one, file by file, so that they share the most scored
-// time. The remaining errors are missed speech, false alarm or confusion.
+// time. The remaining errors are missed speech, false alarm or confusion. With a collar
+// or without overlap the mapping is that of pyannote.metrics: md-eval maps over all
+// speech of the regions and then leaves some out, so its errors can be larger.
 //
 // Turns of one speaker that overlap are merged. With a UEM exactly the files
 // that it names are scored, in its regions; with nil every file of either side

@@ -89,6 +89,7 @@ func TestScoreByHand(t *testing.T) {
 		{"no collar where turns of one speaker touch", "A 0 5, A 5 10", "x 0 4, x 6 10", nil, Options{Collar: 0.5}, 9, 2, 0, 0},
 		{"overlapping turns of one label are one", "A 0 10", "x 0 6, x 4 10", nil, Options{}, 10, 0, 0, 0},
 		{"regions apart", "A 0 10", "", []Region{{"f", 0, 2}, {"f", 4, 5}, {"f", 4.5, 6}}, Options{}, 4, 4, 0, 0},
+		{"the mapping is that of the scored speech", "A 0 10", "x 0 4, y 5 9, x 9 10", whole, Options{Collar: 1}, 8, 1, 0, 3},
 		{"the mapping is that of the region", "A 0 10, B 10 20", "x 0 10, x 10 11, y 11 20", []Region{{"f", 10, 12}}, Options{}, 2, 0, 0, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
