@@ -99,7 +99,7 @@ soak: build
 # Without variables: by the whole program, by the engine alone at four latencies, in twelve recording conditions, and the
 # names of enrolled people there.
 ## eval: accuracy on the sets of ../shared/speech; or of the engine on one recording, REF=x.rttm WAV=x.wav; or as ARGS say
-ifeq ($(WAV)$(ARGS),)
+ifeq ($(REF)$(WAV)$(ARGS),)
 eval: build .cache/conditions .cache/enrolment
 	@CGO_ENABLED=0 $(GO) run ./cmd/eval --program bin/hubbub
 	@CGO_ENABLED=0 $(GO) run ./cmd/eval --latency 0.5,1,2,5
@@ -108,7 +108,7 @@ eval: build .cache/conditions .cache/enrolment
 	@CGO_ENABLED=0 $(GO) run ./cmd/eval --enrolment .cache/enrolment --meetings $$(ls -d .cache/enrolment/conditions/* | paste -sd,)
 else
 eval:
-	@CGO_ENABLED=0 $(GO) run ./cmd/eval $(if $(WAV),--ref '$(REF)' --wav '$(WAV)') $(ARGS)
+	@CGO_ENABLED=0 $(GO) run ./cmd/eval $(if $(REF)$(WAV),--ref '$(REF)' --wav '$(WAV)') $(ARGS)
 endif
 
 # sim-dev as through other microphones, lines and rooms.
