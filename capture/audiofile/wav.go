@@ -181,11 +181,12 @@ func tagName(tag int) string {
 
 // begin determines the length of the audio, also when the header is wrong; r is at
 // the first byte of the audio. A program that writes to a pipe, or that was
-// killed, leaves a size of 0, of nearly 4 GiB, or an outdated one.
+// killed, leaves a size of 0, of nearly 4 GiB, or an outdated one. sox writes as many
+// whole frames as fit into nearly 2 GiB.
 func (d *wavDecoder) begin(r *counter, length, size int64) error {
 	frame := int64(d.width * d.f.Channels)
 	d.left = length
-	open := length <= 0 || length >= 0x7FFFF000 && length <= 0xFFFFFFFF
+	open := length <= 0 || length > 0x7FFFF000-frame && length <= 0xFFFFFFFF
 	if size < 0 {
 		if open {
 			d.left = -1

@@ -237,6 +237,7 @@ func TestWrongWAVSizes(t *testing.T) {
 		return s.bytes(x)
 	}
 	complete := with(-1, nil)
+	sox24 := wavShape{tag: tagPCM, bits: 24, channels: 1, rate: SampleRate, dataSize: 0x7FFFF000 / 3 * 3}.bytes(x)
 	long := wavShape{id: "RF64", tag: tagPCM, bits: 16, channels: 1, rate: SampleRate, dataSize: 0xFFFFFFFF,
 		before: riffChunk("ds64", append(append(binary.LittleEndian.AppendUint64(nil, 1<<40), binary.LittleEndian.AppendUint64(nil, uint64(4*SampleRate))...), make([]byte, 12)...)),
 		after:  riffChunk("LIST", []byte("INFO"))}.bytes(x)
@@ -252,6 +253,7 @@ func TestWrongWAVSizes(t *testing.T) {
 		{"streamed, size 0", with(0, nil), 32000, 32000, "", ""},
 		{"streamed, largest size", with(0xFFFFFFFF, nil), 32000, 32000, "", ""},
 		{"streamed, as sox does", with(0x7FFFF000, nil), 32000, 32000, "", ""},
+		{"streamed, as sox does, of whole frames", sox24, 32000, 32000, "", ""},
 		{"killed while recording", with(32000, nil), 32000, 16000, "the header states 1.0 s, but the file contains 2.0 s", ""},
 		{"a list follows", with(-1, riffChunk("LIST", make([]byte, 9000))), 32000, 32000, "", ""},
 		{"RF64", long, 32000, 32000, "", ""},
