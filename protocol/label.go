@@ -101,7 +101,7 @@ func IsJoiner(r rune) bool { return r == zwnj || r == zwj }
 // Joins reports whether a joiner between two characters, variation selectors
 // excluded, has an effect. Without one, two different names could look the same.
 func Joins(before, joiner, after rune) bool {
-	if !unicode.IsPrint(after) {
+	if after == utf8.RuneError || !unicode.IsPrint(after) { // at the end of a text, or removed
 		return false
 	}
 	if joiner == zwj && unicode.IsSymbol(before) && unicode.IsSymbol(after) {

@@ -31,6 +31,8 @@ func TestLabel(t *testing.T) {
 		"\u2764\u200dx":                        "\u2764x",
 		"x\u200d\u2764":                        "x\u2764",
 		"\u0645\u200dx":                        "\u0645x",
+		"\u2764\u200d":                         "\u2764",
+		"\u2764\u200d\xffx":                    "\u2764x",
 		// Variation selectors stay: of a Japanese name, a key, a punctuation mark.
 		"\u845b\U000e0100\u57ce":    "\u845b\U000e0100\u57ce",
 		"1\ufe0f\u20e3\u203c\ufe0f": "1\ufe0f\u20e3\u203c\ufe0f",
@@ -44,7 +46,8 @@ func TestLabel(t *testing.T) {
 
 func TestLabelIsSafeAndStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "label")
+		joined := rapid.StringOf(rapid.RuneFrom([]rune(" a\u0301\u0645\u06cc\u0915\u200c\u200d\u2764\ufe0f\ufffd\u202e\U0001f525\U0001f3fd\U000e0041")))
+		in := rapid.OneOf(rapid.String(), joined, rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "label")
 		got := Label(in)
 		if n := utf8.RuneCountInString(got); n == 0 || n > MaxLabelRunes {
 			t.Fatalf("Label(%q) has %d characters", in, n)
