@@ -53,7 +53,7 @@ func (m *eventMerger) nextStream(cut float64, resumed bool) (out []protocol.Even
 		out = m.abandon()
 	}
 	m.streams++
-	m.cut = cut
+	m.cut = max(cut, m.last) // an abandoned turn may end a millisecond later
 	m.early, m.moved = nil, map[turnStart]float64{}
 	if !resumed {
 		m.notResumed++
@@ -178,6 +178,7 @@ func (m *eventMerger) note(e protocol.Event) {
 // had decided; the cut, where they end, is returned.
 func (m *eventMerger) cutAt(decided float64) (cut float64, out []protocol.Event) {
 	cut = protocol.Round1ms(max(decided, m.last))
+	out = m.advance(cut)
 	m.cut, m.early, m.carried = cut, nil, nil
 	for _, label := range slices.Sorted(maps.Keys(m.open)) {
 		if cut-m.open[label].Timestamp < minTurn {

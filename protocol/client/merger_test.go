@@ -89,6 +89,12 @@ func TestMergerJoinsStreams(t *testing.T) {
 		"lost twice": {
 			"start 1 A; lost 3; known 3; start 2.9 A; lost 3; known 3; start 2.5 A; end 5 A",
 			"start 1 A; end 3 A; start 3 A; end 5 A"},
+		"lost again before an event beyond the cut": {
+			"start 1 A; lost 3; known 3; start 1 A; lost 5; known 5; start 3.5 A; end 6 A",
+			"start 1 A; end 3 A; start 3 A; end 5 A; start 5 A; end 6 A"},
+		"the end of a turn that does not go on decides nothing": { // it is a millisecond beyond the cut, and the newest event
+			"start 1 A; start 3 B; lost 3; unknown 3; start 1.5 A; decided 3.001; end 2.9 A; start 3 B; decided 3.1",
+			"start 1 A; start 3 B; end 3 A; end 3.001 B; start 3.001 B#2"},
 		"lost before anything": {"lost 0; known 0; start 1 A; end 2 A", "start 1 A; end 2 A"},
 	} {
 		if got := merged(t, c[0]); got != c[1] {
