@@ -40,6 +40,7 @@ const HintWebSocket = "A proxy, load balancer or firewall in between may not sup
 // open opens a WebSocket, for sending or only for receiving.
 func (c *Client) open(ctx context.Context, u *url.URL, head http.Header, receiveOnly bool) (*Stream, error) {
 	head.Set("User-Agent", c.userAgent)
+	c.redactor.AddQuery(u) // the token
 	number := int(c.streams.Add(1))
 	traced, exchange := c.tracer.handshake(ctx, u, number)
 	conn, resp, err := c.dialStream(traced, u, head)
@@ -48,6 +49,7 @@ func (c *Client) open(ctx context.Context, u *url.URL, head http.Header, receive
 	}
 	exchange.responded(resp, nil)
 	s := newStream(conn, c.config)
+	s.redactor = c.redactor
 	s.trace(c.tracer, number)
 	s.receiveOnly = receiveOnly
 	s.start()

@@ -75,7 +75,8 @@ type Stream struct {
 	frame   []byte     // of the sender
 	waiting func() int // of the sender: how many chunks wait behind the one that was sent; nil = not known
 
-	tracer *streamTracer // nil = not traced
+	tracer   *streamTracer   // nil = not traced
+	redactor *trace.Redactor // for what the service repeats
 
 	mu sync.Mutex // for all below
 
@@ -125,6 +126,7 @@ func newStream(conn *websocket.Conn, config config) *Stream {
 		pingNow:      make(chan struct{}, 1),
 		pongs:        make(chan string, 1),
 		frame:        make([]byte, 0, protocol.ChunkBytes),
+		redactor:     &trace.Redactor{},
 		open:         map[string]float64{},
 	}
 	conn.SetReadLimit(maxMessageBytes)
@@ -141,7 +143,7 @@ func (s *Stream) start() {
 
 // Events delivers every message of the service in order, including those that
 // are unknown or cannot be parsed (Event.Err). Times are on the capture clock; Raw
-// stays as received. It is closed when the stream is over. Nothing is dropped:
+// stays as received, but for an error that repeats the key or a token. It is closed when the stream is over. Nothing is dropped:
 // while nobody receives, the stream stops reading.
 func (s *Stream) Events() <-chan protocol.Event { return s.events }
 

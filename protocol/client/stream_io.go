@@ -74,6 +74,9 @@ func (s *Stream) event(kind int, payload []byte) protocol.Event {
 		e = protocol.Event{Raw: protocol.OneLine([]byte(text)), Err: text + ", which services do not send"}
 	}
 	e.Received = time.Now()
+	if clean := s.redactor.Text(e.Message); clean != e.Message {
+		e.Message, e.Raw = clean, s.redactor.JSON(e.Raw)
+	}
 	if e.IsTurn() {
 		s.mu.Lock()
 		e.Lag = s.times.lag(e.Timestamp, e.Received.Sub(s.opened))
@@ -242,7 +245,7 @@ func (s *Stream) ending(cause error) CloseInfo {
 	var frame *websocket.CloseError
 	isFrame := errors.As(cause, &frame)
 	if isFrame && frame.Code != websocket.CloseAbnormalClosure {
-		return closedBy(frame.Code, frame.Text, ended || s.receiveOnly && frame.Code == websocket.CloseNormalClosure)
+		return closedBy(frame.Code, s.redactor.Text(frame.Text), ended || s.receiveOnly && frame.Code == websocket.CloseNormalClosure)
 	}
 	if s.abortInfo != nil {
 		return *s.abortInfo

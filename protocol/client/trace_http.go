@@ -38,9 +38,6 @@ func (t *tracer) request(ctx context.Context, method string, u *url.URL, body []
 
 // handshake begins to record the opening of a stream.
 func (t *tracer) handshake(ctx context.Context, u *url.URL, stream int) (context.Context, *exchangeTracer) {
-	if t != nil {
-		t.redactor.AddQuery(u)
-	}
 	return t.exchange(ctx, &exchangeTracer{what: "GET " + address(u), out: trace.KindHandshake, in: trace.KindHandshake, stream: stream}, nil)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"runtime"
 	"slices"
 	"strings"
@@ -215,6 +216,29 @@ func TestRecordsOfALatePong(t *testing.T) {
 	pong := book.find(t, "a pong", func(r trace.Record) bool { return r.Kind == trace.KindPong && r.Dir == trace.Incoming })
 	if pong.Took < 50*time.Millisecond/2 {
 		t.Errorf("a round trip of %v", pong.Took)
+	}
+}
+
+// TestAStreamRepeatsNoSecret: what a service says on a stream that is not traced, in an error, in a close
+// frame and in the response to the handshake, has neither the key nor the token.
+func TestAStreamRepeatsNoSecret(t *testing.T) {
+	c, _ := leakyService(t, func(_ *testing.T, conn *websocket.Conn) {
+		text := "token " + testToken + " of " + testKey
+		protocoltest.Send(conn, protocol.NewErrorEvent("bad audio, 100 %"))
+		protocoltest.Send(conn, protocol.NewErrorEvent(text))
+		protocoltest.CloseWith(conn, websocket.ClosePolicyViolation, text)
+	})
+	c.tracer = nil
+	events, info := collect(t, openLive(t, c))
+	const clean = "token [redacted] of [redacted]"
+	if len(events) != 2 || events[0].Message != "bad audio, 100 %" || events[1].Message != clean || info.Text != clean {
+		t.Errorf("%+v, %+v", events, info)
+	}
+	_, err := c.OpenStream(context.Background(), "wss://"+c.base.Host+"/stream?token="+url.QueryEscape(testToken+"x"))
+	for _, text := range []string{fmt.Sprintf("%+v %s", events, events[len(events)-1].Raw), info.Err.Error(), fmt.Sprint(err)} {
+		if strings.Contains(text, testToken) || strings.Contains(text, testKey) {
+			t.Errorf("%q", text)
+		}
 	}
 }
 
