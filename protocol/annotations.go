@@ -418,11 +418,14 @@ func (s *AnnotationsStore) set(a Annotations) {
 // Changes signals changes: one value stands for any number of them.
 func (s *AnnotationsStore) Changes() <-chan struct{} { return s.changes }
 
-// MarkSaved says which annotations are saved.
+// MarkSaved says which annotations are saved. Where the current ones are, it changes nothing: a
+// may be older, of a writer that took longer.
 func (s *AnnotationsStore) MarkSaved(a Annotations) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.saved = a
+	if !s.now.Equal(s.saved) {
+		s.saved = a
+	}
 }
 
 // SavedBy says that a writer saves all changes before the program ends, of annotations

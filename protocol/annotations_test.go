@@ -317,6 +317,10 @@ func TestAnnotationsStore(t *testing.T) {
 	if s.Unsaved() {
 		t.Error("saved, but unsaved")
 	}
+	s.MarkSaved(first) // by a writer that took longer
+	if s.Unsaved() {
+		t.Error("saved, but unsaved after an older state was saved, too")
+	}
 	if err := rename("Bea"); err != nil || !s.Unsaved() {
 		t.Error(err, "or saved by nobody")
 	}
