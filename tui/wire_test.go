@@ -319,6 +319,17 @@ func TestWireRawStays(t *testing.T) {
 	}
 	press(m, "end")
 	screenHasNot(t, m, `"lag_ms": 1005`)
+	press(m, "enter")
+	if m.wire.Selected != 0 {
+		t.Error("the list does not follow the newest record again")
+	}
+	for _, key := range []string{"up", "home"} {
+		press(m, "enter", key, "enter")
+		if m.wire.Selected == 0 {
+			t.Errorf("the record that %s has selected is no longer selected", key)
+		}
+		press(m, "end")
+	}
 }
 
 func TestWireCopy(t *testing.T) {

@@ -34,6 +34,7 @@ type View struct {
 
 	display.Cursor[row]
 	raw    bool // the selected record is shown in full
+	held   bool // and selected only for that
 	rawTop int
 
 	unfolded bool // the list shows chunks one by one
@@ -124,7 +125,10 @@ func (r row) warning() bool {
 // CloseRaw ends showing a record in full. It reports whether one was shown.
 func (v *View) CloseRaw() bool {
 	was := v.raw
-	v.raw = false
+	if v.held {
+		v.Selected = 0
+	}
+	v.raw, v.held = false, false
 	return was
 }
 
@@ -159,13 +163,17 @@ func (v *View) TogglePause(wire func() trace.Snapshot, now time.Time) {
 
 // ToggleRaw shows the selected record in full, or no longer.
 func (v *View) ToggleRaw() {
-	v.raw, v.rawTop = !v.raw, 0
+	if v.CloseRaw() {
+		return
+	}
+	v.raw, v.rawTop = true, 0
 	v.holdRaw()
 }
 
 // holdRaw selects the record that is shown in full: it stays while others arrive.
 func (v *View) holdRaw() {
-	if rows := v.visibleRows(); v.raw && v.Selected == 0 && len(rows) > 0 {
+	rows := v.visibleRows()
+	if v.held = v.raw && v.Selected == 0 && len(rows) > 0; v.held {
 		v.Selected, v.Line = rows[len(rows)-1].ID(), len(rows)
 	}
 }
@@ -272,6 +280,7 @@ func (v *View) ToNewest() {
 func (v *View) ToOldest() {
 	v.Cursor.ToOldest(v.visibleRows())
 	v.rawTop = 0
+	v.holdRaw()
 }
 
 // Page goes some pages up or down on a screen of h rows. While a record is
@@ -301,5 +310,6 @@ func (v *View) Click(y, h int) {
 	l := newLayout(h, v.raw)
 	if v.Cursor.Click(v.visibleRows(), l.listH, y-l.listY) {
 		v.rawTop = 0
+		v.holdRaw()
 	}
 }
