@@ -129,10 +129,9 @@ func (m *model) useMicrophone() tea.Cmd {
 		m.closeMicrophones()
 		return nil
 	}
-	v.using = true
-	return m.runAsync("microphone", "", func() (string, error) { return m.o.Microphones.Use(d.Input) }, func(err error) {
-		switch v := m.microphones; {
-		case v == nil:
+	cmd := m.runAsync("microphone", "", func() (string, error) { return m.o.Microphones.Use(d.Input) }, func(err error) {
+		switch {
+		case m.microphones != v: // closed meanwhile
 		case err != nil:
 			v.using = false
 			m.measure()
@@ -140,6 +139,10 @@ func (m *model) useMicrophone() tea.Cmd {
 			m.closeMicrophones()
 		}
 	})
+	if v.using = cmd != nil; !v.using {
+		m.notify("another microphone is being opened: choose again when it is in use", canvas.Warn)
+	}
+	return cmd
 }
 
 const (

@@ -88,6 +88,26 @@ func TestChooseMicrophone(t *testing.T) {
 	screenHasNot(t, m, "microphones")
 }
 
+// TestSecondChoiceOfAMicrophone: while a device is opened, the choice may be closed and opened again. It stays open
+// then, and says that a second device has to wait.
+func TestSecondChoiceOfAMicrophone(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
+	m.o.Microphones = &fakeMicrophones{list: []display.Microphone{{Input: "parec:0", Name: "Desk", Used: true}, {Input: "parec:1", Name: "Headset"}}}
+	m.bindKeys()
+	answerTo(m, press(m, "i"))
+	first := press(m, "down", "enter")
+	screenHas(t, m, "opening Headset")
+	press(m, "esc")
+	answerTo(m, press(m, "i"))
+	press(m, "down", "enter")
+	screenHas(t, m, "another microphone is being opened: choose again")
+	answerTo(m, first)
+	screenHas(t, m, "╭─ microphones")
+	if cmd := press(m, "enter"); cmd == nil {
+		t.Error("nothing is opened after the first one")
+	}
+}
+
 // TestMicrophonesOfPortAudio: a list without recorders says what it lacks.
 func TestMicrophonesOfPortAudio(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
