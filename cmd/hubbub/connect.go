@@ -228,7 +228,7 @@ func (a *App) connect(ctx context.Context, f serviceFlags, o connectOptions) (*c
 	if err != nil {
 		return nil, cmp.Or(err, stop())
 	}
-	return &connection{Client: c, name: "built-in", key: key, latency: o.engine.Latency,
+	return &connection{Client: c, name: "built-in server", key: key, latency: o.engine.Latency,
 		close: func() error { c.Close(); return stop() }}, nil
 }
 

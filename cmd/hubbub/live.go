@@ -316,7 +316,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	defer transcriber.Close()
 	live := session.NewLive(session.LiveParts{
 		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Recorder: recorder, Annotations: annotations, Voices: learner, Transcriber: transcriber,
-		Server: cmp.Or(protocol.ShownAddress(f.server), "built-in server"), Latency: server.latency, Shared: server.shared,
+		Server: server.name, Latency: server.latency, Shared: server.shared,
 	})
 	a.onSecondInterrupt(live.SkipWords)
 	return session.Run(ctx, live, display)
