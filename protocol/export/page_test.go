@@ -230,6 +230,16 @@ func looks(b *browsertest.Browser, page string) {
 			b.T.Error("on a narrow screen the label of who speaks is cut off")
 		}
 		b.Shot("narrow-" + scheme)
+		// On paper nothing can be clicked.
+		b.Call("Emulation.setEmulatedMedia", map[string]any{"media": "print"}, nil)
+		for _, selector := range []string{"#now", "#play", "#in"} {
+			if b.Eval(`document.querySelector("` + selector + `").offsetHeight`) != 0.0 {
+				b.T.Errorf("%s is printed", selector)
+			}
+		}
+		if edge := b.Eval(style(".go", "border-top-color")); edge != "rgba(0, 0, 0, 0)" {
+			b.T.Errorf("the times are printed with an edge of colour %v", edge)
+		}
 		b.Call("Emulation.clearDeviceMetricsOverride", nil, nil)
 	}
 }
