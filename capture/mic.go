@@ -24,7 +24,7 @@ const stallAfter = 1500 * time.Millisecond
 const startAfter = 5 * time.Second
 
 // micQueue limits the blocks of 100 ms between the device's goroutine and the
-// reader: 5 s.
+// reader: 5 s. Beyond, the device waits for the reader, and overflows itself.
 const micQueue = 50
 
 // closeWait is how long Close waits for a device, stalledCloseWait for one that
@@ -47,8 +47,8 @@ type microphone struct {
 	info   Info
 	device device.Device
 	micConfig
-	blocks chan block
-	ended  chan struct{} // closed by the owner after err is set
+	blocks chan block    // closed by the owner after err is set
+	ended  chan struct{} // closed by the owner at its end
 	err    error
 	stop   context.CancelFunc
 
@@ -133,6 +133,7 @@ func openMicWith(ctx context.Context, want string, config micConfig) (*microphon
 // closed without that if the device does not open.
 func (m *microphone) own(ctx context.Context, want string, ready chan<- struct{}) {
 	defer close(m.ended)
+	defer close(m.blocks)
 	defer close(ready)
 	defer func() {
 		if r := recover(); r != nil {
@@ -154,7 +155,6 @@ func (m *microphone) own(ctx context.Context, want string, ready chan<- struct{}
 // capture reads the device until ctx ends or a read fails, then closes it.
 func (m *microphone) capture(ctx context.Context, s device.Stream) error {
 	var failed error
-	var newest time.Duration
 	for ctx.Err() == nil {
 		samples, lost, err := s.Read()
 		m.source.Store(s.Source())
@@ -164,18 +164,10 @@ func (m *microphone) capture(ctx context.Context, s device.Stream) error {
 		if failed = err; err != nil {
 			break
 		}
-		at := m.now()
 		select {
-		case m.blocks <- block{slices.Clone(samples), at}:
-		default:
-			// The reader is 5 s behind. The newest audio is lost, as when the
-			// device itself overflows.
-			m.lost.Add(1)
+		case m.blocks <- block{slices.Clone(samples), m.now()}:
+		case <-ctx.Done():
 		}
-		if newest > 0 && at-newest > m.stall { // what was queued in the pause does not count as lost: see Read
-			<-ctx.Done()
-		}
-		newest = at
 	}
 	if err := s.Close(); failed == nil && err != nil {
 		m.noticeList.Add("the microphone did not close properly: " + err.Error())
@@ -229,23 +221,19 @@ func (m *microphone) arrival() (int64, time.Duration) {
 
 func (m *microphone) wait(ctx context.Context) (block, error) {
 	select {
-	case b := <-m.blocks:
-		return b, nil
+	case b, more := <-m.blocks:
+		switch {
+		case more:
+			return b, nil
+		case m.err == nil:
+			return b, io.EOF
+		}
+		return b, fail(lostHint, "the microphone %q failed: %w", m.info.Name, m.err)
 	case <-ctx.Done():
 		return block{}, ctx.Err()
 	case <-time.After(m.timeout):
 		return block{}, m.stallError()
-	case <-m.ended:
 	}
-	select {
-	case b := <-m.blocks: // queued before the end
-		return b, nil
-	default:
-	}
-	if m.err == nil {
-		return block{}, io.EOF
-	}
-	return block{}, fail(lostHint, "the microphone %q failed: %w", m.info.Name, m.err)
 }
 
 const lostHint = "Connect it again and restart; the recording so far is complete."
@@ -310,7 +298,10 @@ func (m *microphone) discard() {
 	m.out, m.next = m.out[:0], 0
 	for {
 		select {
-		case b := <-m.blocks:
+		case b, more := <-m.blocks:
+			if !more {
+				return
+			}
 			m.newest = b.at
 		default:
 			return

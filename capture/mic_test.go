@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -27,7 +28,7 @@ type fakeDevice struct {
 	stallAt        int           // the read that never returns until release
 	release        chan struct{} // closed: stalled reads return
 	period         time.Duration
-	demand         chan struct{} // not nil: each read waits for one, so that the queue cannot overflow on a busy machine
+	demand         chan struct{} // not nil: each read waits for one
 	lostAt         int
 	closed         atomic.Int32
 }
@@ -170,6 +171,24 @@ func TestMicThatHasNotStarted(t *testing.T) {
 	}
 	close(d.release)
 	<-src.ended
+}
+
+// TestMicWaitsForItsReader: a device is not read while its reader is micQueue behind. All that was read is delivered, in order.
+func TestMicWaitsForItsReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const blocks = 2 * micQueue
+		d := &fakeDevice{rate: SampleRate, channels: 1, tone: noisy(blocks * ChunkSamples), failAt: blocks + 1}
+		src := openWith(t, "", Mic, elapsed, func(string) (device.Stream, error) { return d, nil })
+		synctest.Wait()
+		if d.reads != micQueue+1 {
+			t.Errorf("%d blocks were read", d.reads)
+		}
+		x, err := drain(src, ChunkSamples)
+		if !slices.Equal(x, d.tone) || src.overflows() != 0 {
+			t.Errorf("%d samples of %d, %d overflows, then %v", len(x), len(d.tone), src.overflows(), err)
+		}
+		_ = src.Close()
+	})
 }
 
 // TestMicOfAProgramThatWasStopped: what a device has queued meanwhile is no audio that it lost.
