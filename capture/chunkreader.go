@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"hubbub/protocol/hint"
 	"hubbub/protocol/recovered"
 )
 
@@ -88,7 +87,7 @@ func NewChunkReader(ctx context.Context, src Source, pace Pace) *ChunkReader {
 	switch s := src.(type) {
 	case *lasting:
 		r.devices = []*lasting{s}
-		r.opened = s.mic
+		r.opened = s.microphone
 	case *pair:
 		r.devices = []*lasting{s.first, s.second}
 	}
@@ -107,7 +106,7 @@ func (r *ChunkReader) Chunks() iter.Seq[Chunk] {
 		var err error
 		defer func() {
 			close(r.over)
-			if errors.Is(err, errLoopEnded) {
+			if errors.Is(err, io.EOF) || errors.Is(err, errLoopEnded) {
 				err = nil
 			}
 			err = cmp.Or(err, r.src.Close())
@@ -115,7 +114,11 @@ func (r *ChunkReader) Chunks() iter.Seq[Chunk] {
 			defer r.mu.Unlock()
 			r.err, r.stats.Notices = err, r.src.Notices()
 		}()
-		err = r.readSource()
+		for err == nil {
+			if err = r.exchangeDevice(); err == nil {
+				err = r.readChunk()
+			}
+		}
 	}
 }
 
@@ -136,96 +139,83 @@ func (r *ChunkReader) Stats() Stats {
 	return r.stats
 }
 
-// readSource reads and delivers until the end.
-func (r *ChunkReader) readSource() error {
-	live := len(r.devices) > 0
-	for {
-		if err := r.exchangeDevice(); err != nil {
+// readChunk reads the next chunk and passes it to the loop, also an incomplete one before an error. A device that has
+// delivered audio and then failed is bridged.
+func (r *ChunkReader) readChunk() error {
+	live, tracks := len(r.devices) > 0, r.src.Info().Tracks
+	samples, valid := make([]float32, tracks*ChunkSamples), 0
+	var failed error
+	for valid < ChunkSamples && failed == nil {
+		failed = recovered.Guard(func() error {
+			n, err := r.src.Read(r.ctx, samples[tracks*valid:])
+			valid += n / tracks
+			return err
+		})
+	}
+	lost := live && r.seq > 0 && failed != nil && !errors.Is(failed, io.EOF) && !recovered.Caught(failed)
+	switch {
+	case r.ctx.Err() != nil:
+		return r.ctx.Err()
+	case lost && valid > 0: // the silence begins in this chunk
+		valid = ChunkSamples
+	case live && failed == nil && r.drift.add(r.devices[0].now()):
+		return nil
+	}
+	if valid > 0 {
+		if err := r.waitUntil(r.position(valid)); err != nil {
 			return err
 		}
-		samples, valid, readErr := r.readChunk()
-		if r.ctx.Err() != nil {
-			return r.ctx.Err()
+		if !r.yield(r.chunk(samples, valid)) {
+			return errLoopEnded
 		}
-		// The reader outlives a device that has delivered audio and then failed.
-		lost := live && r.seq > 0 && readErr != nil && !errors.Is(readErr, io.EOF) && !recovered.Caught(readErr)
-		if lost && valid > 0 { // the silence begins in this chunk
-			valid = ChunkSamples
-		}
-		if live && readErr == nil && r.drift.add(r.devices[0].mic.now()) {
-			continue
-		}
-		if valid > 0 {
-			if err := r.deliver(samples, valid); err != nil {
-				return err
-			}
-		}
-		switch {
-		case errors.Is(readErr, io.EOF):
-			return nil
-		case lost:
-			if err := r.bridge(readErr); err != nil {
-				return err
-			}
-		case readErr != nil:
-			return readErr
-		default:
-			r.notePartial(r.seq - 1)
-		}
-		r.next = anchor{r.seq, 0}
-		for _, d := range r.devices {
-			_, at := d.mic.arrival()
-			r.next.at = max(r.next.at, at)
-		}
+	}
+	switch {
+	case lost:
+		failed = r.bridge(failed)
+	case failed == nil:
+		r.notePartial(r.seq - 1)
+	}
+	r.next = anchor{r.seq, 0}
+	for _, d := range r.devices {
+		_, at := d.arrival()
+		r.next.at = max(r.next.at, at)
+	}
+	return failed
+}
+
+// position is the capture clock after so many samples of the next chunk.
+func (r *ChunkReader) position(samples int) time.Duration {
+	return time.Duration(r.seq)*ChunkDuration + time.Duration(samples)*time.Second/SampleRate
+}
+
+// waitUntil waits until an input that is no device would have captured the audio up to a position, unless the pace is Fast.
+func (r *ChunkReader) waitUntil(position time.Duration) error {
+	if r.pace == Fast || r.src.Info().Kind.Live() {
+		return nil
+	}
+	if r.start.IsZero() {
+		r.start = time.Now()
+	}
+	// Counted from the start: a wait that is too long shortens the next one.
+	select {
+	case <-time.After(time.Until(r.start.Add(position))):
+		return nil
+	case <-r.ctx.Done():
+		return r.ctx.Err()
 	}
 }
 
-// readChunk reads one chunk, interleaved by track; an incomplete one only together
-// with an error. A panic in the source is an error.
-func (r *ChunkReader) readChunk() (samples []float32, valid int, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = hint.Add(recovered.New("reading the input failed", p), "This is a defect of the program.")
-		}
-	}()
-	tracks := r.src.Info().Tracks
-	samples = make([]float32, tracks*ChunkSamples)
-	for valid < ChunkSamples {
-		n, err := r.src.Read(r.ctx, samples[tracks*valid:])
-		valid += n / tracks
-		if err != nil {
-			clear(samples[tracks*valid:])
-			return samples, valid, err
-		}
-	}
-	return samples, valid, nil
-}
-
-// deliver passes the next chunk, of samples interleaved by track, to the loop, at the pace.
-func (r *ChunkReader) deliver(samples []float32, valid int) error {
-	info, position := r.src.Info(), time.Duration(r.seq)*ChunkDuration+time.Duration(valid)*time.Second/SampleRate
-	if !info.Kind.Live() && r.pace != Fast {
-		if r.start.IsZero() {
-			r.start = time.Now()
-		}
-		// Counted from the start: a wait that is too long shortens the next one.
-		select {
-		case <-time.After(time.Until(r.start.Add(position))):
-		case <-r.ctx.Done():
-			return r.ctx.Err()
-		}
-	}
+// chunk makes the next chunk of samples interleaved by track.
+func (r *ChunkReader) chunk(samples []float32, valid int) Chunk {
 	c := Chunk{Seq: r.seq, Samples: samples, Valid: valid}
-	if n := info.Tracks; n > 1 {
+	if n := len(samples) / ChunkSamples; n > 1 {
 		c.Tracks, c.Samples = separate(samples, n)
 	}
 	c.Level = measure(c.Samples[:valid])
+	position := r.position(valid)
 	r.seq++
 	r.publish(position, c.Level)
-	if !r.yield(c) {
-		return errLoopEnded
-	}
-	return nil
+	return c
 }
 
 // publish sets what Stats returns: the newest chunk, which ends at a position, and the state of
@@ -242,7 +232,7 @@ func (r *ChunkReader) publish(position time.Duration, level Level) {
 	}
 	for _, d := range r.devices { // of two, the first one
 		if st.Silence == NotSilent {
-			st.Silent, st.Silence = d.mic.silent()
+			st.Silent, st.Silence = d.silent()
 		}
 		st.StandsIn = cmp.Or(st.StandsIn, d.standsIn())
 		st.Overflows += d.overflows()

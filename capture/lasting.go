@@ -11,34 +11,35 @@ import (
 	"hubbub/capture/device"
 )
 
-// lasting is a Source of a device that is reopened while it delivers nothing. The reader
-// fills the time, and continues with the device that takes its place (replace). One of a pair
-// fills the time itself, with as much silence as the audio of the other one asks for.
+// lasting is a Source of a device that is reopened while it delivers nothing (lose). The reader, or the pair that it is
+// of, fills the time, and continues with the device that takes its place (replace).
 type lasting struct {
-	mic     *microphone
-	wanted  device.Device // it, or the one that it stands in for
-	other   *lasting      // of a pair; nil = none
-	clock   deviceClock   // for a pair; empty while the device is lost
-	samples int64         // so far, with those of silence
-	lost    error         // why the device delivers nothing; nil = it delivers
-	before  int64         // overflows of devices that were replaced
+	*microphone
+	wanted device.Device // it, or the one that it stands in for
+	lost   error         // why the device delivers nothing; nil = it delivers
+	before int64         // overflows of devices that were replaced
+
+	// Of a pair.
+	other   *lasting    // nil = there is none
+	clock   deviceClock // empty while the device is lost
+	samples int64       // so far, with those of silence
 
 	// While it is lost, or another one stands in for it, a goroutine tries to reopen it.
-	found  chan *microphone   // receives the device that takes its place, and the device itself after a stand-in
-	cancel context.CancelFunc // nil = there are no attempts
-	ended  sync.WaitGroup
-	name   atomic.Value // of the device, for the attempts to reopen the other one of a pair
+	found    chan *microphone   // receives the device that takes its place, and the device itself after a stand-in
+	cancel   context.CancelFunc // nil = there are no attempts
+	attempts sync.WaitGroup
+	name     atomic.Value // of the device, for the attempts to reopen the other one of a pair
 }
 
 func newLasting(m *microphone) *lasting {
-	l := &lasting{mic: m, wanted: m.device}
+	l := &lasting{microphone: m, wanted: m.device}
 	l.name.Store(m.device.Name)
 	return l
 }
 
 // standsIn names the device for which another one stands in; "" = none.
 func (l *lasting) standsIn() string {
-	if l.isWanted(l.mic) {
+	if l.isWanted(l.microphone) {
 		return ""
 	}
 	return l.wanted.Name
@@ -46,47 +47,24 @@ func (l *lasting) standsIn() string {
 
 func (l *lasting) isWanted(m *microphone) bool { return m.device.Key() == l.wanted.Key() }
 
-// Read returns an error if the device is lost, and the other one too or there is none.
-func (l *lasting) Read(ctx context.Context, dst []float32) (int, error) {
-	if l.lost == nil {
-		n, err := l.mic.Read(ctx, dst)
-		switch {
-		case err == nil:
-			l.samples += int64(n)
-			unread, at := l.mic.arrival()
-			l.clock.add(l.samples+unread, at)
-			return n, nil
-		case l.samples == 0 || ctx.Err() != nil:
-			return 0, err
-		}
-		l.lost, l.clock = err, deviceClock{}
-		l.start()
-	}
-	if l.other == nil || l.other.lost != nil {
-		return 0, l.lost
-	}
-	clear(dst)
-	l.samples += int64(len(dst))
-	return len(dst), nil
-}
-
-// start begins to reopen the device. It ends the attempts before.
-func (l *lasting) start() {
-	l.stop()
+// lose begins to reopen the device, which delivers nothing for a reason. It ends the attempts before.
+func (l *lasting) lose(reason error) {
+	l.stopReopening()
+	l.lost, l.clock = reason, deviceClock{}
 	var ctx context.Context
 	ctx, l.cancel = context.WithCancel(context.Background())
 	l.found = make(chan *microphone, 1)
-	lost, reason := l.mic, l.lost
-	l.ended.Go(func() { l.reopen(ctx, lost, reason) })
+	lost := l.microphone
+	l.attempts.Go(func() { l.reopen(ctx, lost, reason) })
 }
 
-// stop ends the attempts. It closes a device that was found and not received.
-func (l *lasting) stop() {
+// stopReopening ends the attempts. It closes a device that was found and not received.
+func (l *lasting) stopReopening() {
 	if l.cancel == nil {
 		return
 	}
 	l.cancel()
-	l.ended.Wait()
+	l.attempts.Wait()
 	select {
 	case m := <-l.found:
 		_ = m.Close()
@@ -113,7 +91,7 @@ func (l *lasting) reopen(ctx context.Context, lost *microphone, reason error) {
 				keys = nil
 			}
 		}
-		if next := l.open(ctx, lost, slices.Compact(keys)); next != nil {
+		if next := l.openFirst(ctx, lost, slices.Compact(keys)); next != nil {
 			select {
 			case l.found <- next:
 			case <-ctx.Done():
@@ -130,9 +108,9 @@ func (l *lasting) reopen(ctx context.Context, lost *microphone, reason error) {
 	}
 }
 
-// open opens the first of several devices that it can, nil = none. The other one of a pair does not
+// openFirst opens the first of several devices that it can, nil = none. The other one of a pair does not
 // stand in: that would be both.
-func (l *lasting) open(ctx context.Context, lost *microphone, keys []string) *microphone {
+func (l *lasting) openFirst(ctx context.Context, lost *microphone, keys []string) *microphone {
 	for _, key := range keys {
 		if ctx.Err() != nil { // the reader may be in the driver still
 			break
@@ -149,21 +127,19 @@ func (l *lasting) open(ctx context.Context, lost *microphone, keys []string) *mi
 	return nil
 }
 
-// replace continues with a device that was found, or that was chosen after stop.
+// replace continues with a device that was found, or that was chosen after stopReopening.
 func (l *lasting) replace(m *microphone) {
 	if l.cancel == nil {
 		l.wanted = m.device
 	}
-	l.before += l.mic.overflows()
-	l.mic, l.lost, l.clock = m, nil, deviceClock{}
+	l.before += l.microphone.overflows()
+	l.microphone, l.lost, l.clock = m, nil, deviceClock{}
 	l.name.Store(m.device.Name)
 }
 
-func (l *lasting) Info() Info        { return l.mic.Info() }
-func (l *lasting) Notices() []string { return l.mic.Notices() }
-func (l *lasting) overflows() int64  { return l.before + l.mic.overflows() }
+func (l *lasting) overflows() int64 { return l.before + l.microphone.overflows() }
 
 func (l *lasting) Close() error {
-	l.stop()
-	return l.mic.Close()
+	l.stopReopening()
+	return l.microphone.Close()
 }

@@ -52,7 +52,7 @@ type microphone struct {
 	err    error
 	stop   context.CancelFunc
 
-	lost       atomic.Int64
+	losses     atomic.Int64 // of audio, by the device
 	source     atomic.Value // of the stream, a string
 	noticeList audiofile.Notices
 
@@ -159,7 +159,7 @@ func (m *microphone) capture(ctx context.Context, s device.Stream) error {
 		samples, lost, err := s.Read()
 		m.source.Store(s.Source())
 		if lost {
-			m.lost.Add(1)
+			m.losses.Add(1)
 		}
 		if failed = err; err != nil {
 			break
@@ -181,7 +181,7 @@ func (m *microphone) Info() Info {
 	return i
 }
 
-func (m *microphone) overflows() int64  { return m.lost.Load() }
+func (m *microphone) overflows() int64  { return m.losses.Load() }
 func (m *microphone) Notices() []string { return m.noticeList.All() }
 
 // Read waits for the device, at most stallAfter (startAfter for the first

@@ -63,6 +63,9 @@ func (r *ChunkReader) bridge(lost error) error {
 	r.endOutage(r.seq) // of one of two devices
 	r.beginOutage(r.seq, Outage{Err: lost})
 	first, second := r.devices[0], r.devices[len(r.devices)-1] // one device is both
+	if first.lost == nil {                                     // those of a pair are reopened already
+		first.lose(lost)
+	}
 	tick := time.NewTicker(ChunkDuration)
 	defer tick.Stop()
 	limit := time.After(OutageLimit)
@@ -77,7 +80,7 @@ func (r *ChunkReader) bridge(lost error) error {
 		case <-tick.C:
 			// A chunk later than due: the first audio of the reopened device is up to
 			// 100 ms old.
-			if err := r.fill(r.next.due(first.mic.now()) - 1); err != nil {
+			if err := r.fill(r.next.due(first.now()) - 1); err != nil {
 				return err
 			}
 		case <-limit:
@@ -95,8 +98,8 @@ func (r *ChunkReader) fill(to int64) error {
 		skip = missing - fillPart
 	}
 	for r.seq < to-skip {
-		if err := r.deliver(make([]float32, r.src.Info().Tracks*ChunkSamples), ChunkSamples); err != nil {
-			return err
+		if !r.yield(r.chunk(make([]float32, r.src.Info().Tracks*ChunkSamples), ChunkSamples)) {
+			return errLoopEnded
 		}
 	}
 	r.seq += skip

@@ -101,7 +101,7 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	var failed error
 	n := 0
 	for n < len(p.buf) { // the echo is suppressed in whole frames
-		k, err := p.first.Read(ctx, p.buf[n:])
+		k, err := p.first.readOrSilence(ctx, p.buf[n:])
 		if err != nil && n == 0 {
 			return 0, err
 		}
@@ -151,15 +151,39 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 func (p *pair) exchange(l *lasting) {
 	select {
 	case m := <-l.found:
-		old := l.mic
+		old := l.microphone
 		l.replace(m)
 		_ = old.Close()
 	default:
 	}
 }
 
+// readOrSilence reads a device of the pair. While that is lost and the other one is not, it returns as much silence as is
+// asked for.
+func (l *lasting) readOrSilence(ctx context.Context, dst []float32) (int, error) {
+	if l.lost == nil {
+		n, err := l.Read(ctx, dst)
+		switch {
+		case err == nil:
+			l.samples += int64(n)
+			unread, at := l.arrival()
+			l.clock.add(l.samples+unread, at)
+			return n, nil
+		case l.samples == 0 || ctx.Err() != nil:
+			return 0, err
+		}
+		l.lose(err)
+	}
+	if l.other.lost != nil {
+		return 0, l.lost
+	}
+	clear(dst)
+	l.samples += int64(len(dst))
+	return len(dst), nil
+}
+
 func (p *pair) readSecond(ctx context.Context) error {
-	n, err := p.second.Read(ctx, p.in)
+	n, err := p.second.readOrSilence(ctx, p.in)
 	if err != nil {
 		return err
 	}

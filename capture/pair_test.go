@@ -135,12 +135,16 @@ func TestPairSilencesEcho(t *testing.T) {
 			t.Fatal(err)
 		}
 		heard, all := 0, 0
-		for seq := range 100 {
-			x, _, err := (&ChunkReader{ctx: t.Context(), src: p}).readChunk()
-			testkit.NoError(t, err)
-			for i := 0; i < len(x) && seq >= 50; i += 2 {
+		for c := range NewChunkReader(t.Context(), p, Realtime).Chunks() {
+			if c.Seq < 50 {
+				continue
+			}
+			if c.Seq == 100 {
+				break
+			}
+			for _, x := range c.Apart()[0] {
 				all++
-				if x[i] != 0 {
+				if x != 0 {
 					heard++
 				}
 			}
@@ -259,12 +263,12 @@ func TestPairReturns(t *testing.T) {
 // TestPairLosesTheStandIn: a stand-in that is lost, too, is reopened, and does not give way at the same time.
 func TestPairLosesTheStandIn(t *testing.T) {
 	standIn := openFake(t, speaking(2, 0), time.Minute)
-	m := &lasting{mic: standIn, wanted: device.Device{Name: "headset"}, other: &lasting{}}
+	m := &lasting{microphone: standIn, wanted: device.Device{Name: "headset"}, other: &lasting{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	m.cancel = cancel
 	x := make([]float32, ChunkSamples)
 	for m.lost == nil {
-		if _, err := m.Read(t.Context(), x); err != nil {
+		if _, err := m.readOrSilence(t.Context(), x); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -52,7 +52,7 @@ func (r *ChunkReader) exchangeDevice() error {
 	case x := <-r.exchanges:
 		return r.accept(x)
 	case wanted := <-d.found:
-		standIn := d.mic
+		standIn := d.microphone
 		err := r.replace(wanted)
 		_ = standIn.Close()
 		return err
@@ -64,8 +64,8 @@ func (r *ChunkReader) exchangeDevice() error {
 // accept continues with a chosen device. Only then may Switch close the one before.
 func (r *ChunkReader) accept(x exchange) error {
 	d := r.devices[0]
-	d.stop()
-	old := d.mic
+	d.stopReopening()
+	old := d.microphone
 	err := r.replace(x.next)
 	x.old <- old
 	return err
