@@ -12,7 +12,7 @@ import (
 )
 
 // lasting is a Source of a device that is reopened while it delivers nothing (lose). The reader, or the pair that it is
-// of, fills the time, and continues with the device that takes its place (replace).
+// of, fills the time. The reader continues with the device that takes its place (replace).
 type lasting struct {
 	*microphone
 	wanted device.Device // it, or the one that it stands in for

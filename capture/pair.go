@@ -94,8 +94,6 @@ func (p *pair) Info() Info {
 // both have failed within dst, the silence begins there: what was read comes with the
 // error.
 func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
-	p.exchange(p.first)
-	p.exchange(p.second)
 	p.buf = append(p.buf[:0], make([]float32, len(dst)/2)...)
 	begin := p.first.samples
 	var failed error
@@ -144,18 +142,6 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	p.track.Forget(float64(p.first.samples) + p.offset - maxOffset) // the offset may slew back
 	p.echo.Suppress(dst[:2*n])
 	return 2 * n, failed
-}
-
-// exchange continues with a device that takes the place of one that was lost, or with that
-// in place of its stand-in.
-func (p *pair) exchange(l *lasting) {
-	select {
-	case m := <-l.found:
-		old := l.microphone
-		l.replace(m)
-		_ = old.Close()
-	default:
-	}
 }
 
 // readOrSilence reads a device of the pair. While that is lost and the other one is not, it returns as much silence as is

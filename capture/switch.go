@@ -42,23 +42,28 @@ func (r *ChunkReader) Switch(ctx context.Context, input string) error {
 	return errors.Join(err, next.Close())
 }
 
-// exchangeDevice continues with a device that the user has chosen, or with one that is back, in place of its stand-in.
-func (r *ChunkReader) exchangeDevice() error {
-	if r.seq == 0 || !r.Switchable() { // those of a pair exchange themselves
+// exchangeDevice continues with a device that the user has chosen, or with one that is back: in place of its stand-in, or
+// of the silence of one of a pair.
+func (r *ChunkReader) exchangeDevice() (err error) {
+	if r.seq == 0 {
 		return nil
 	}
-	d := r.devices[0]
-	select {
-	case x := <-r.exchanges:
-		return r.accept(x)
-	case wanted := <-d.found:
-		standIn := d.microphone
-		err := r.replace(wanted)
-		_ = standIn.Close()
-		return err
-	default:
-		return nil
+	for _, d := range r.devices {
+		select {
+		case x := <-r.exchanges:
+			return r.accept(x)
+		case found := <-d.found:
+			before := d.microphone
+			if r.Switchable() {
+				err = r.replace(found)
+			} else { // the other device goes on
+				d.replace(found)
+			}
+			_ = before.Close()
+		default:
+		}
 	}
+	return err
 }
 
 // accept continues with a chosen device. Only then may Switch close the one before.
