@@ -46,6 +46,7 @@ const (
 type microphone struct {
 	info   Info
 	device device.Device
+	source func() string // of the open device
 	micConfig
 	blocks chan block    // closed by the owner after err is set
 	ended  chan struct{} // closed by the owner at its end
@@ -53,7 +54,6 @@ type microphone struct {
 	stop   context.CancelFunc
 
 	losses     atomic.Int64 // of audio, by the device
-	source     atomic.Value // of the stream, a string
 	noticeList audiofile.Notices
 
 	silence   silenceDetector
@@ -145,7 +145,7 @@ func (m *microphone) own(ctx context.Context, want string, ready chan<- struct{}
 		m.err = err
 		return
 	}
-	m.device = s.Device()
+	m.device, m.source = s.Device(), s.Source
 	m.info = Info{Kind: m.kind, Name: m.device.Name, Base: "live"}
 	m.info.Rate, m.info.Channels = s.Format()
 	ready <- struct{}{}
@@ -157,7 +157,6 @@ func (m *microphone) capture(ctx context.Context, s device.Stream) error {
 	var failed error
 	for ctx.Err() == nil {
 		samples, lost, err := s.Read()
-		m.source.Store(s.Source())
 		if lost {
 			m.losses.Add(1)
 		}
@@ -177,7 +176,7 @@ func (m *microphone) capture(ctx context.Context, s device.Stream) error {
 
 func (m *microphone) Info() Info {
 	i := m.info
-	i.Source, _ = m.source.Load().(string)
+	i.Source = m.source()
 	return i
 }
 

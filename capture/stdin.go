@@ -63,8 +63,7 @@ func openStream(ctx context.Context, p *pump, info Info, selected Channels, n *a
 // block.
 type pump struct {
 	ctx    context.Context // of the Read in progress
-	blocks chan []byte
-	ended  chan struct{} // closed after err is set
+	blocks chan []byte     // closed after err is set
 	err    error
 	closed chan struct{}
 	close  func() error
@@ -75,7 +74,7 @@ type pump struct {
 // ends a blocked read where the system supports it.
 func newPump(r io.Reader, file io.Closer) *pump {
 	p := &pump{
-		ctx: context.Background(), blocks: make(chan []byte, 4), ended: make(chan struct{}), closed: make(chan struct{}),
+		ctx: context.Background(), blocks: make(chan []byte, 4), closed: make(chan struct{}),
 	}
 	p.close = sync.OnceValue(func() error {
 		close(p.closed)
@@ -89,7 +88,7 @@ func newPump(r io.Reader, file io.Closer) *pump {
 }
 
 func (p *pump) run(r io.Reader) {
-	defer close(p.ended)
+	defer close(p.blocks)
 	defer func() {
 		if x := recover(); x != nil {
 			p.err = fmt.Errorf("the reader failed: %v", x)
@@ -123,13 +122,11 @@ func (p *pump) Read(b []byte) (int, error) {
 	}
 	for len(p.block) == 0 {
 		select {
-		case p.block = <-p.blocks:
-		case <-p.ended:
-			select {
-			case p.block = <-p.blocks: // queued before the end
-			default:
+		case b, more := <-p.blocks:
+			if !more {
 				return 0, p.err
 			}
+			p.block = b
 		case <-p.ctx.Done():
 			return 0, p.ctx.Err()
 		}

@@ -49,7 +49,7 @@ var ErrNoMatch = errors.New("no capture device matches")
 // MaxChannels is the largest number of channels that are captured apart.
 const MaxChannels = 8
 
-// Stream is one open, running device. Every method is called by the one
+// Stream is one open, running device. Every method but Source is called by the one
 // goroutine that opened it.
 type Stream interface {
 	Device() Device
@@ -58,7 +58,8 @@ type Stream interface {
 	// Read blocks until it has 100 ms of interleaved samples, which are valid
 	// until the next read. lost: audio before them was lost.
 	Read() (samples []float32, lost bool, err error)
-	// Source is the name of what a sound server gives to the device; "" = unknown.
+	// Source is the name of what a sound server gives to the device; "" = unknown. It may be
+	// called from any goroutine, also after Close.
 	Source() string
 	Close() error
 }
