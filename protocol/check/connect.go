@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -77,17 +76,8 @@ func (c *checker) tls(ctx context.Context, s *Stage) error {
 			s.notice(fmt.Sprintf("the certificate expires in %d days", left), "The operator of the service should renew it.")
 		}
 	}
-	var name x509.HostnameError
-	if errors.As(err, &name) && len(name.Certificate.DNSNames)+len(name.Certificate.IPAddresses) > 0 {
-		return hint.Errorf("Use the name of the certificate in --server. If you know none of its names, something else responds in place of the service: a captive portal (open a web page in a browser), or a proxy that intercepts TLS.",
-			"%w, by %s", err, info.Issuer)
-	}
 	if timedOut(err) && c.proxy == "" {
 		return hint.Add(err, "The port accepts connections, but does not respond in TLS: check the port; a firewall may drop the packets, or a VPN the large ones (try a smaller MTU), or the service is overloaded; if it really has no TLS, write http://.")
-	}
-	var unknown x509.UnknownAuthorityError
-	if errors.As(err, &unknown) {
-		return fmt.Errorf("%w: %s", err, info.Issuer)
 	}
 	return err
 }
@@ -128,19 +118,13 @@ func (c *checker) skewText() string {
 // keyError finds the cause of a failure of the first request, where the status
 // does not say it.
 func (c *checker) keyError(info client.ResponseInfo, err error) error {
-	switch {
-	case info.Status == http.StatusUnauthorized:
+	if info.Status == http.StatusUnauthorized {
 		if end, ok := keyExpiry(c.Key); ok && end.Before(time.Now()) {
 			return hint.Errorf("Get a new API key.", "%w; the key expired on %s", err, end.UTC().Format(time.RFC3339))
 		}
 		if skew := c.skewText(); skew != "" {
 			return hint.Errorf("Set this machine's clock (NTP), then check the API key: it is wrong or expired.", "%w; %s", err, skew)
 		}
-	case info.Status/100 == 2 && strings.Contains(strings.ToLower(info.Type), "html"):
-		return hint.Errorf("A captive portal may be in between: open a web page in a browser and log in to this network. Otherwise check --server.",
-			"the response is a web page, not the service's: %w", err)
-	case info.Status == 0 && timedOut(err) && c.proxy == "":
-		return hint.Add(err, "The port accepts connections, but nothing responds: check that --server is the HTTP service, or wait until it is less busy; --timeout waits longer.")
 	}
 	return err
 }
@@ -190,13 +174,8 @@ func (c *checker) open(ctx context.Context, s *Stage) error {
 		return nil
 	}
 	var response *client.ResponseError
-	switch {
-	case errors.As(err, &response) && response.Status == http.StatusUnauthorized:
+	if errors.As(err, &response) && response.Status == http.StatusUnauthorized {
 		return hint.Add(err, "The new token of the stream is not accepted: it is used up (something in between opened the address first), or another server responds there (serve: --public-url).")
-	case errors.As(err, &response) && response.Status == http.StatusBadGateway:
-		return hint.Add(err, client.HintWebSocket)
-	case response == nil && c.proxy != "":
-		return hint.Add(err, client.HintWebSocket)
 	}
 	return err
 }

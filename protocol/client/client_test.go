@@ -96,7 +96,7 @@ func TestErrorBodies(t *testing.T) {
 		{"echo of the key", 401, "application/json", `{"requestId":"` + testKey + `","message":"no such key ` + testKey + `"}`,
 			"no such key [redacted] (request [redacted])", "API key"},
 		{"control characters", 500, "application/json", `{"requestId":"r\u001b[1m","message":"a\u001b[2Jb\nc\u202e"}`, "a[2Jb c (request r[1m)", "service failed"},
-		{"web page", 403, "text/html", "<!doctype html><html><head><TITLE>\nLog in to the\tWi-Fi</title>", `403 Forbidden: a web page, "Log in to the Wi-Fi"`, "proxy or a log-in page"},
+		{"web page", 403, "text/html", "<!doctype html><html><head><TITLE>\nLog in to the\tWi-Fi</title>", `403 Forbidden: a web page, "Log in to the Wi-Fi"`, "a log-in page"},
 		{"proxy", 502, "text/plain", "upstream\x1b[31m is gone", "502 Bad Gateway: upstream[31m is gone", "service failed"},
 		{"long text", 500, "text/plain", long, "500 Internal Server Error: xxx", "service failed"},
 		{"nothing", 500, "", "", "the service returned 500: Internal Server Error", "service failed"},

@@ -2,9 +2,11 @@ package client
 
 import (
 	"context"
+	"crypto/sha1"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"errors"
 	"io"
 	"log"
@@ -195,24 +197,49 @@ func TestCancelledBeforeItWasOpen(t *testing.T) {
 
 func TestNameLookUpErrors(t *testing.T) {
 	client := newTestClient(t, Options{BaseURL: "https://nowhere.example"})
+	private := &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 443}
 	for _, c := range []struct {
 		err  error
 		says string
+		hint string
 	}{
-		{&net.DNSError{Name: "nowhere.example", IsNotFound: true}, "no host has the name nowhere.example"},
-		{&net.DNSError{Name: "nowhere.example", IsTemporary: true}, "looking up the name nowhere.example failed"},
-		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}, "no route to nowhere.example:443"},
-		{errors.New("readLoopPeekFailLocked: %!w(<nil>)"), "does not respond in HTTP"},
-		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)}, "connecting to nowhere.example:443: connect: "},
-		{tls.AlertError(40), "TLS handshake with nowhere.example:443 failed"},
-		{&net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}, "nowhere.example:443 requires a certificate of the client"},
-		{&net.OpError{Op: "remote error", Err: errors.New("tls: no application protocol")}, "nowhere.example:443 does not offer HTTP/1.1"},
+		{&net.DNSError{Name: "nowhere.example", IsNotFound: true}, "no host has the name nowhere.example", "VPN"},
+		{&net.DNSError{Name: "nowhere.example", Err: "server misbehaving", IsTemporary: true}, "looking up the name nowhere.example failed: server misbehaving", "name server"},
+		{&net.OpError{Op: "dial", Addr: private, Err: os.ErrDeadlineExceeded}, "no response from nowhere.example:443 (10.1.2.3) within 1s", "VPN"},
+		{&net.OpError{Op: "read", Addr: private, Err: os.ErrDeadlineExceeded}, "no response from nowhere.example:443 within 1s", "accepts connections"},
+		{&net.OpError{Op: "dial", Addr: private, Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}, "no route to nowhere.example:443 (10.1.2.3)", "VPN"},
+		{errors.New("readLoopPeekFailLocked: %!w(<nil>)"), "does not respond in HTTP", "port"},
+		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)}, "connecting to nowhere.example:443: connect: ", "--server"},
+		{tls.AlertError(40), "TLS handshake with nowhere.example:443 failed", "certificate of the client"},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}, "nowhere.example:443 requires a certificate of the client", "operator"},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: no application protocol")}, "nowhere.example:443 does not offer HTTP/1.1", "ALPN"},
 	} {
 		err := explainNetwork(context.Background(), client.base, time.Second, c.err)
-		if !strings.Contains(err.Error(), c.says) || !errors.Is(err, c.err) {
-			t.Errorf("%v, want %s", err, c.says)
+		if !strings.Contains(err.Error(), c.says) || !errors.Is(err, c.err) || !strings.Contains(hint.Of(err), c.hint) {
+			t.Errorf("%v; %s, want %s; %s", err, hint.Of(err), c.says, c.hint)
 		}
 		checkText(t, err)
+	}
+}
+
+// TestWhatARequestWaitedFor: net/http's own timeout does not say whether a name server, the port
+// or the service did not respond.
+func TestWhatARequestWaitedFor(t *testing.T) {
+	hang := func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
+	noNameServer := &net.Dialer{Resolver: &net.Resolver{PreferGo: true, Dial: hang}}
+	for _, c := range []struct {
+		dial       func(context.Context, string, string) (net.Conn, error)
+		says, hint string
+	}{
+		{hang, "no response from service.example:443 within 50ms", "a firewall may drop the packets, or the address needs a VPN"},
+		{noNameServer.DialContext, "looking up the name service.example failed: timeout", "name server"},
+	} {
+		client := newTestClient(t, Options{BaseURL: "https://service.example", Timeout: 50 * time.Millisecond})
+		client.http.Transport.(*http.Transport).DialContext = c.dial
+		_, err := client.Test(context.Background())
+		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(hint.Of(err), c.hint) {
+			t.Errorf("%v; %s, want %s; %s", err, hint.Of(err), c.says, c.hint)
+		}
 	}
 }
 
@@ -294,9 +321,11 @@ func TestHandshakeRejected(t *testing.T) {
 		says string
 		hint string
 	}{
+		{"web filter", respond(403, "text/html", "<title>Access denied</title>"), `403 Forbidden: a web page, "Access denied"`, "headers Upgrade and Connection"},
+		{"page", respond(200, "text/html", "<title>App</title>"), `this is not a WebSocket: a web page, "App"`, "headers Upgrade and Connection"},
 		{"token", respond(401, "application/json", `{"requestId":"r-9","message":"token was used"}`), "401 Unauthorized: token was used (request r-9)", "start again"},
 		{"gone", respond(404, "application/json", `{"requestId":"r","message":"m"}`), "404 Not Found: m", "address"},
-		{"proxy", respond(502, "text/html", "<title>Bad gateway</title>"), `a web page, "Bad gateway"`, "service failed"},
+		{"proxy", respond(502, "text/html", "<title>Bad gateway</title>"), `a web page, "Bad gateway"`, "headers Upgrade and Connection"},
 		{"moved", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://example.org/x", http.StatusFound)
 		}, "302 Found: it redirects to https://example.org/x", "captive portal"},
@@ -329,19 +358,30 @@ func TestHandshakeRejected(t *testing.T) {
 
 // TestHandshakeWithCompression: the client has not asked for it.
 func TestHandshakeWithCompression(t *testing.T) {
-	address := protocoltest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	ofOurKind := func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("Sec-WebSocket-Extensions", "permessage-deflate")
 		upgrader := websocket.Upgrader{EnableCompression: true}
 		if conn, err := upgrader.Upgrade(w, r, nil); err == nil {
 			defer conn.Close()
 			protocoltest.Drain(conn)
 		}
-	}))
-	_, err := newTestClient(t, Options{BaseURL: address}).OpenStream(t.Context(), "ws"+strings.TrimPrefix(address, "http")+"/s?token=tok-123")
-	if err == nil || !strings.Contains(err.Error(), "an extension that was not asked for: permessage-deflate") {
-		t.Fatal(err)
 	}
-	checkText(t, err)
+	ofAnother := func(w http.ResponseWriter, r *http.Request) {
+		sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // RFC 6455, 1.3
+		for name, value := range map[string]string{"Upgrade": "websocket", "Connection": "Upgrade",
+			"Sec-WebSocket-Accept": base64.StdEncoding.EncodeToString(sum[:]), "Sec-WebSocket-Extensions": "permessage-deflate"} {
+			w.Header().Set(name, value)
+		}
+		w.WriteHeader(http.StatusSwitchingProtocols)
+	}
+	for _, h := range []http.HandlerFunc{ofOurKind, ofAnother} {
+		address := protocoltest.Serve(t, h)
+		_, err := newTestClient(t, Options{BaseURL: address}).OpenStream(t.Context(), "ws"+strings.TrimPrefix(address, "http")+"/s?token=tok-123")
+		if err == nil || !strings.Contains(err.Error(), "an extension that was not asked for: permessage-deflate") {
+			t.Fatal(err)
+		}
+		checkText(t, err)
+	}
 }
 
 // TestHandshakeWithALongHeader: a response is not read without a bound.
@@ -391,6 +431,12 @@ func TestStreamAddressOfAnotherHost(t *testing.T) {
 	_, err := client.OpenStream(context.Background(), "wss"+strings.TrimPrefix(overTLS, "https")+"/s?token=tok-123")
 	if err == nil || !strings.Contains(hint.Of(err), "--ca") {
 		t.Errorf("certificate: %v; %s", err, hint.Of(err))
+	}
+	named, ca := protocoltest.ServeTLS(t, okResponse, func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"a.example"} })
+	client = newTestClient(t, Options{BaseURL: address, CACert: ca})
+	_, err = client.OpenStream(context.Background(), "wss"+strings.TrimPrefix(named, "https")+"/s?token=tok-123")
+	if err == nil || !strings.Contains(err.Error(), "issued for a.example") || !strings.Contains(hint.Of(err), "--public-url") {
+		t.Errorf("name: %v; %s", err, hint.Of(err))
 	}
 }
 

@@ -121,9 +121,11 @@ func (c *Client) dialStream(ctx context.Context, u *url.URL, head http.Header) (
 		_ = conn.Close()
 		return nil, nil, ctx.Err()
 	}
-	// The library accepts compression, and its read limit does not bound what a message expands to.
-	if conn != nil && resp.Header.Get("Sec-WebSocket-Extensions") != "" {
-		_ = conn.Close()
+	// The library accepts compression of one kind, and its read limit does not bound what a message expands to.
+	if resp != nil && resp.StatusCode == http.StatusSwitchingProtocols && resp.Header.Get("Sec-WebSocket-Extensions") != "" {
+		if conn != nil {
+			_ = conn.Close()
+		}
 		return nil, nil, hint.Errorf("The service, or a proxy in between, does not implement WebSocket (RFC 6455) correctly: tell its operator.",
 			"the service uses an extension that was not asked for: %s", c.clean(resp.Header.Get("Sec-WebSocket-Extensions"), 80))
 	}
@@ -177,10 +179,11 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 	if resp == nil || !errors.Is(err, websocket.ErrBadHandshake) {
 		err = c.explain(ctx, u, err)
 		var op *net.OpError
+		var name x509.HostnameError
 		dialing := errors.As(err, &op) && op.Op == "dial"
 		switch {
 		case errors.Is(err, context.Canceled):
-		case dialing && hostPort(u) != hostPort(c.base):
+		case (dialing || errors.As(err, &name)) && hostPort(u) != hostPort(c.base):
 			err = hint.Add(err, "The service gave this address for the stream, which differs from --server: tell its operator (hubbub serve: --public-url).")
 		case !dialing && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || isTimeout(err)):
 			err = hint.Add(err, HintWebSocket)
@@ -195,10 +198,15 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 	switch s := e.Status; {
 	case s/100 < 3:
 		e.Message, e.hint = "this is not a WebSocket", HintWebSocket
-	case s == http.StatusBadRequest && !wantsTLS.Match(body[:n]), s == http.StatusMethodNotAllowed, s == http.StatusUpgradeRequired, s == http.StatusNotImplemented:
-		e.hint = HintWebSocket
+		if n > 0 {
+			e.Message += ": " + c.clean(excerpt(resp.Header.Get("Content-Type"), body[:n]), maxMessage)
+		}
 	case s == http.StatusUnauthorized:
 		e.hint = "The stream's token is used, expired or wrong: start again to get a new one."
+	case s/100 == 3, s == http.StatusTooManyRequests, wantsTLS.Match(body[:n]):
+	// The request before was answered by the service itself.
+	case !e.own, s == http.StatusBadRequest, s == http.StatusMethodNotAllowed, s == http.StatusUpgradeRequired, s == http.StatusNotImplemented:
+		e.hint = HintWebSocket
 	}
 	if e.Status == http.StatusSwitchingProtocols {
 		exchange.failed(e)

@@ -31,6 +31,7 @@ type ResponseError struct {
 	RetryAfter time.Duration
 
 	hint string // "" = by the status
+	own  bool   // the body is the service's, and not that of something in between
 }
 
 // Error is one line: status, message, fields, request id.
@@ -60,8 +61,6 @@ func (e *ResponseError) Hint() string {
 		return e.hint
 	}
 	switch s := e.Status; {
-	case s == http.StatusBadRequest:
-		return "The service does not accept this request; client and service may be of different versions."
 	case s == http.StatusUnauthorized:
 		return "Check the API key (--api-key or HUBBUB_API_KEY): it is missing, wrong or expired."
 	case s == http.StatusPaymentRequired:
@@ -87,7 +86,7 @@ func (e *ResponseError) Hint() string {
 	case s >= 300 && s < 400:
 		return "The service has moved; give its new address with --server."
 	}
-	return "Check the address (--server) and the API key (--api-key)."
+	return "The service does not accept this request; client and service may be of different versions."
 }
 
 // explain is explainNetwork for a connection that goes through the proxy of the
@@ -101,7 +100,7 @@ func (c *Client) explain(ctx context.Context, u *url.URL, err error) error {
 	switch {
 	case proxy == nil, ctx.Err() == context.Canceled, hint.Of(err) != "":
 		return explained
-	case errors.As(err, &op) && op.Op == "proxyconnect":
+	case errors.As(err, &op) && (op.Op == "proxyconnect" || op.Op == "dial"):
 		return proxyUnreachable(explainNetwork(ctx, proxy, c.timeout, op.Err))
 	case errors.As(err, &certificate):
 		return explained
@@ -118,11 +117,7 @@ func explainNetwork(ctx context.Context, u *url.URL, timeout time.Duration, err 
 	if ctxErr := ctx.Err(); errors.Is(ctxErr, context.Canceled) {
 		return fmt.Errorf("connecting to %s: %w", hostPort(u), ctxErr)
 	}
-	var explained interface {
-		error
-		Hint() string
-	}
-	if errors.As(err, &explained) {
+	if explained := hint.In(err); explained != nil {
 		return explained
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= 0 {
@@ -150,25 +145,38 @@ func hostPort(u *url.URL) string {
 func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint string) {
 	where := hostPort(u)
 	var dns *net.DNSError
+	var op *net.OpError
 	if what, hint = tlsCause(u, err); what != "" {
 		return what, hint
 	}
+	dialing := errors.As(err, &op) && op.Op == "dial"
+	if dialing && op.Addr != nil {
+		if at, _, err := net.SplitHostPort(op.Addr.String()); err == nil && at != u.Hostname() {
+			where += " (" + at + ")"
+		}
+	}
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return "no host has the name " + protocol.Clean(dns.Name, 253), "Check the spelling of --server, and the network."
+		return "no host has the name " + protocol.Clean(dns.Name, 253),
+			"Check the spelling of --server, and the network: only the network of a company, or its VPN, may know the name."
 	case errors.As(err, &dns):
-		return "looking up the name " + protocol.Clean(dns.Name, 253) + " failed", "Check that this machine is on the network and has a name server."
+		return "looking up the name " + protocol.Clean(dns.Name, 253) + " failed: " + protocol.Clean(dns.Err, 100),
+			"Check that this machine is on the network, and its name server."
 	case isTimeout(err):
 		within := "in time"
 		if timeout > 0 {
 			within = "within " + timeout.String()
 		}
+		if dialing {
+			return "no response from " + where + " " + within,
+				"Check address and port; a firewall may drop the packets, or the address needs a VPN."
+		}
 		return "no response from " + where + " " + within,
-			"Check address and port; a firewall may drop the packets, or the service is overloaded."
+			"The port accepts connections, but nothing responds: check that it is the service's; a firewall may drop packets, or the service is overloaded."
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return where + " refuses connections", "Nothing listens there: check address and port, and whether the server runs."
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
-		return "there is no route to " + where, "Check that this machine is on the network."
+		return "there is no route to " + where, "Check that this machine is on the network, for a private address on its VPN, and for an IPv6 address that the network has IPv6."
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return where + " reset the connection", "Try again; if it happens again, check whether the service expects https:// or http://, and whether a proxy or firewall is in between."
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -192,14 +200,14 @@ func tlsCause(u *url.URL, err error) (what, hint string) {
 	where := hostPort(u)
 	switch {
 	case errors.As(err, &unknown):
-		return "the certificate of " + where + " is signed by an authority that this machine does not know",
+		return "the certificate of " + where + " is signed by an authority that this machine does not know" + by(": ", unknown.Cert),
 			hintAuthority(err)
 	case errors.As(err, &name) && certificateNames(name.Certificate) == noName:
 		return "the certificate of " + where + " is issued for " + noName,
 			"The operator of the service must issue it with the host name as a subject alternative name: a common name does not count. --insecure accepts any certificate."
 	case errors.As(err, &name):
-		return "the certificate of " + where + " is issued for " + certificateNames(name.Certificate),
-			"Use the name of the certificate in --server, or accept any certificate with --insecure."
+		return "the certificate of " + where + " is issued for " + certificateNames(name.Certificate) + by(", by ", name.Certificate),
+			"Use a name of the certificate in --server. If you know none of them, something else responds in place of the service: a captive portal (open a web page in a browser), or a proxy that intercepts TLS. Your own server: --insecure accepts any certificate."
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
 		if time.Now().Before(invalid.Cert.NotBefore) {
 			return "the certificate of " + where + " is not valid before " + invalid.Cert.NotBefore.UTC().Format(time.RFC3339),
@@ -222,19 +230,27 @@ func tlsCause(u *url.URL, err error) (what, hint string) {
 		return where + " does not offer HTTP/1.1", "WebSocket needs HTTP/1.1 (ALPN http/1.1): ask the operator of the service, or of the load balancer in front of it, to allow it."
 	case errors.As(err, &alert), strings.Contains(err.Error(), "tls: "):
 		return "the TLS handshake with " + where + " failed: " + lastCause(err),
-			"Client and server may have no version of TLS in common, or a proxy is in between."
+			"The server may not know this name, have only versions before TLS 1.2, or require a certificate of the client; or a proxy is in between: show this to their operators."
 	}
 	return "", ""
 }
 
 // hintAuthority says what to do about an authority that is not known.
 func hintAuthority(err error) string {
-	fix := "Your own server: trust its certificate with --ca FILE, or accept any certificate with --insecure. A proxy that intercepts TLS, in the network of a company or a hotel: trust its certificate with --ca."
+	fix := "Your own server: trust its certificate with --ca FILE, or accept any certificate with --insecure. A proxy of your company that intercepts TLS: trust its authority with --ca. A captive portal: open a web page in a browser and log in."
 	var verify *tls.CertificateVerificationError
 	if errors.As(err, &verify) && len(verify.UnverifiedCertificates) == 1 && !selfIssued(verify.UnverifiedCertificates[0]) {
 		fix += " A public authority: the service does not send its intermediate certificates; tell its operator."
 	}
 	return fix
+}
+
+// by is the authority that issued a certificate, if that is known.
+func by(before string, c *x509.Certificate) string {
+	if c == nil {
+		return ""
+	}
+	return before + issuerName(c)
 }
 
 // selfIssued reports whether a certificate names itself as its authority.

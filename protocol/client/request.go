@@ -8,9 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptrace"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"hubbub/protocol"
@@ -28,7 +31,7 @@ const (
 // hintPortal is for responses of a network that wants a log-in first.
 const hintPortal = "A captive portal may be in between: open a web page in a browser and log in to this network."
 
-const hintWrongService = "Something else may respond at this address: check --server, and whether a proxy or a log-in page is in between."
+const hintWrongService = "Something else may respond at this address: check --server, and whether a proxy, a web filter or a log-in page is in between."
 
 // wantsTLS matches what servers return for plain HTTP on a port for TLS: hubbub, others written
 // in Go, nginx, and Apache.
@@ -77,11 +80,43 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", c.userAgent)
 	}
-	resp, err := c.http.Do(req)
+	var reached progress
+	resp, err := c.http.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), reached.trace())))
 	if err != nil {
-		return nil, c.explain(req.Context(), req.URL, err)
+		return nil, c.explain(req.Context(), req.URL, reached.timedOut(err))
 	}
 	return resp, nil
+}
+
+// progress is how far a request got, which a timeout of net/http does not say.
+type progress struct {
+	lookingUp atomic.Pointer[string] // the name; nil = not now
+	connected atomic.Bool
+}
+
+func (p *progress) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		DNSStart: func(i httptrace.DNSStartInfo) { p.lookingUp.Store(&i.Host) },
+		DNSDone:  func(httptrace.DNSDoneInfo) { p.lookingUp.Store(nil) },
+		ConnectDone: func(_, _ string, err error) {
+			if err == nil {
+				p.connected.Store(true)
+			}
+		},
+		GotConn: func(httptrace.GotConnInfo) { p.connected.Store(true) },
+	}
+}
+
+// timedOut marks a timeout before there was a connection as package net does.
+func (p *progress) timedOut(err error) error {
+	var op *net.OpError
+	if !isTimeout(err) || p.connected.Load() || errors.As(err, &op) {
+		return err
+	}
+	if name := p.lookingUp.Load(); name != nil {
+		err = &net.DNSError{Name: *name, Err: "timeout", IsTimeout: true, UnwrapErr: err}
+	}
+	return &net.OpError{Op: "dial", Net: "tcp", Err: err}
 }
 
 // once does one operation without a retry.
@@ -125,8 +160,12 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 		return info, hint.Errorf(hintWrongService, "the response to %s %s is longer than %d bytes", method, path, limit)
 	}
 	if err := json.Unmarshal(text, out); err != nil {
-		shown := c.redactor.Text(excerpt(resp.Header.Get("Content-Type"), text)) // it may have the token of a stream
-		return info, hint.Errorf(hintWrongService, "the response to %s %s is not the service's JSON: %s", method, path, shown)
+		shown := c.redactor.Text(excerpt(info.Type, text)) // it may have the token of a stream
+		fix := hintWrongService
+		if isPage(info.Type, text) {
+			fix = hintPortal + " Otherwise check --server."
+		}
+		return info, hint.Errorf(fix, "the response to %s %s is not the service's JSON: %s", method, path, shown)
 	}
 	return info, nil
 }
@@ -139,8 +178,8 @@ func (c *Client) responseError(resp *http.Response, body []byte) *ResponseError 
 		protocol.ErrorResponse
 		Errors []protocol.ValidationError `json:"errors"`
 	}
-	isJSON := json.Unmarshal(body, &spec) == nil
-	if isJSON {
+	e.own = json.Unmarshal(body, &spec) == nil
+	if e.own {
 		e.Message = c.clean(spec.Message, maxMessage)
 		e.RequestID = c.clean(spec.RequestID, 64)
 		for _, f := range spec.Errors[:min(len(spec.Errors), maxFields)] {
@@ -166,7 +205,7 @@ func (c *Client) responseError(resp *http.Response, body []byte) *ResponseError 
 		e.hint = "The server expects TLS: write https:// instead of http://"
 	case e.Status == http.StatusProxyAuthRequired:
 		e.hint = "The proxy requires a user name and password: check those in its address, in " + strings.ToUpper(c.base.Scheme) + "_PROXY."
-	case !isJSON && len(body) > 0 && e.Status < 500:
+	case !e.own && len(body) > 0 && e.Status < 500:
 		e.hint = hintWrongService
 	}
 	return e
@@ -175,6 +214,11 @@ func (c *Client) responseError(resp *http.Response, body []byte) *ResponseError 
 // clean makes a service's text fit for a terminal, without secrets.
 func (c *Client) clean(s string, maxRunes int) string {
 	return protocol.Clean(c.redactor.Text(s), maxRunes)
+}
+
+// isPage reports whether a body is a web page.
+func isPage(contentType string, body []byte) bool {
+	return strings.Contains(strings.ToLower(contentType), "html") || bytes.Contains(bytes.ToLower(body), []byte("<html"))
 }
 
 // excerpt is the beginning of a body that is not the service's JSON; of a web
@@ -193,7 +237,7 @@ func excerpt(contentType string, body []byte) string {
 			}
 		}
 	}
-	if strings.Contains(strings.ToLower(contentType), "html") || strings.Contains(lower, "<html") {
+	if isPage(contentType, body) {
 		return "a web page without a title"
 	}
 	if s := protocol.Clean(text, 120); s != "" {

@@ -28,11 +28,23 @@ func Errorf(hint, format string, args ...any) error {
 	return &hinted{fmt.Errorf(format, args...), hint}
 }
 
-// Of returns the hint of an error of any package: that of the outermost error
-// in the chain that has a method Hint() string. Without one it is "".
+// Hinted is an error with a hint.
+type Hinted interface {
+	error
+	Hint() string
+}
+
+// In returns the outermost error in the chain of err that has a hint, of any
+// package; nil = none has.
+func In(err error) Hinted {
+	var h Hinted
+	_ = errors.As(err, &h)
+	return h
+}
+
+// Of returns the hint of the error that In returns; "" = none.
 func Of(err error) string {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) {
+	if h := In(err); h != nil {
 		return h.Hint()
 	}
 	return ""
