@@ -334,6 +334,7 @@ var codeMeanings = map[int]string{
 	websocket.CloseInternalServerErr:       "internal error",
 	websocket.CloseServiceRestart:          "the service restarts",
 	websocket.CloseTryAgainLater:           "the service is overloaded",
+	1014:                                   "a gateway does not reach the service",
 }
 
 // CodeMeaning describes a close code in a few words.

@@ -48,8 +48,7 @@ func (c *Client) open(ctx context.Context, u *url.URL, head http.Header, receive
 		return nil, c.handshakeError(ctx, u, resp, err, exchange)
 	}
 	exchange.responded(resp, nil)
-	s := newStream(conn, c.config)
-	s.redactor = c.redactor
+	s := newStream(conn, c.config, c.redactor)
 	s.trace(c.tracer, number)
 	s.receiveOnly = receiveOnly
 	s.start()

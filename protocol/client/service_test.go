@@ -19,6 +19,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/testkit"
+	"hubbub/protocol/trace"
 )
 
 const testKey = "secret-key-8c1f"
@@ -81,7 +82,7 @@ func connStream(t *testing.T, near, far net.Conn, s script, change func(*config)
 	if change != nil {
 		change(&c)
 	}
-	stream := newStream(conn, c)
+	stream := newStream(conn, c, trace.NewRedactor(testKey))
 	stream.start()
 	t.Cleanup(func() {
 		stream.Close()

@@ -116,7 +116,7 @@ type sendingState struct {
 	endSent    time.Time // when end_of_stream was sent; zero before
 }
 
-func newStream(conn *websocket.Conn, config config) *Stream {
+func newStream(conn *websocket.Conn, config config, redactor *trace.Redactor) *Stream {
 	now := time.Now()
 	s := &Stream{
 		conn: conn, config: config, opened: now, lastMessage: now,
@@ -126,8 +126,8 @@ func newStream(conn *websocket.Conn, config config) *Stream {
 		pingNow:      make(chan struct{}, 1),
 		pongs:        make(chan string, 1),
 		frame:        make([]byte, 0, protocol.ChunkBytes),
-		redactor:     &trace.Redactor{},
 		open:         map[string]float64{},
+		redactor:     redactor,
 	}
 	conn.SetReadLimit(maxMessageBytes)
 	conn.SetPingHandler(s.pinged)

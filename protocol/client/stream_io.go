@@ -77,6 +77,9 @@ func (s *Stream) event(kind int, payload []byte) protocol.Event {
 	if clean := s.redactor.Text(e.Message); clean != e.Message {
 		e.Message, e.Raw = clean, s.redactor.JSON(e.Raw)
 	}
+	if e.Err != "" && kind == websocket.TextMessage {
+		e.Err += ": " + protocol.Clean(string(s.redactor.JSON(payload)), 120)
+	}
 	if e.IsTurn() {
 		s.mu.Lock()
 		e.Lag = s.times.lag(e.Timestamp, e.Received.Sub(s.opened))
@@ -243,9 +246,13 @@ func (s *Stream) ending(cause error) CloseInfo {
 	defer s.mu.Unlock()
 	ended := !s.endSent.IsZero()
 	var frame *websocket.CloseError
+	var code int
 	isFrame := errors.As(cause, &frame)
 	if isFrame && frame.Code != websocket.CloseAbnormalClosure {
 		return closedBy(frame.Code, s.redactor.Text(frame.Text), ended || s.receiveOnly && frame.Code == websocket.CloseNormalClosure)
+	}
+	if n, _ := fmt.Sscanf(fmt.Sprint(cause), "websocket: bad close code %d", &code); n == 1 && code >= 1000 { // for the library, also 1014
+		return closedBy(code, "", ended)
 	}
 	if s.abortInfo != nil {
 		return *s.abortInfo

@@ -18,6 +18,7 @@ import (
 	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/testkit"
+	"hubbub/protocol/trace"
 )
 
 func TestStreamCompletes(t *testing.T) {
@@ -94,6 +95,20 @@ func TestCloseCodes(t *testing.T) {
 			t.Errorf("%+v", info)
 		}
 		checkEnd(t, info, c.says)
+	}
+	// The library refuses the code of a gateway, which is registered, and those that no frame may have.
+	for _, code := range []int{1014, 1006, 2000} {
+		frame := append([]byte{0x88, 2}, byte(code>>8), byte(code))
+		s := openStream(t, func(t *testing.T, conn *websocket.Conn) {
+			_, err := conn.NetConn().Write(frame)
+			testkit.NoError(t, err)
+			_, _, _ = conn.ReadMessage()
+		}, nil)
+		_, info := collect(t, s)
+		if info.Reason != ServerError || info.Code != code {
+			t.Errorf("%d: %+v", code, info)
+		}
+		checkEnd(t, info, fmt.Sprintf("(%d)", code))
 	}
 	early := openStream(t, func(_ *testing.T, conn *websocket.Conn) { protocoltest.CloseWith(conn, 1000, "done") }, nil)
 	if _, info := collect(t, early); info.Reason != EndedEarly || info.Code != 1000 || info.Text != "done" {
@@ -447,7 +462,7 @@ func TestWrongEvents(t *testing.T) {
 
 // TestTimesBeyondTheAudio: neither of them tells how much a service has decided.
 func TestTimesBeyondTheAudio(t *testing.T) {
-	s := &Stream{open: map[string]float64{}}
+	s := &Stream{open: map[string]float64{}, redactor: &trace.Redactor{}}
 	for _, sent := range []int64{0, 300} {
 		s.sent = sent
 		if e := s.event(websocket.TextMessage, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 3600, "A").Raw); e.Fault != "after all audio" {

@@ -143,8 +143,14 @@ func TestRecordsOfAStream(t *testing.T) {
 	book.find(t, "a pong", func(r trace.Record) bool { return r.Kind == trace.KindPong && r.Dir == trace.Incoming && r.Took > 0 })
 	book.find(t, "a pong of this side", func(r trace.Record) bool { return r.Kind == trace.KindPong && r.Dir == trace.Outgoing })
 	testkit.NoError(t, s.EndOfStream(context.Background()))
-	if _, info := collect(t, s); info.Reason != Completed {
+	events, info := collect(t, s)
+	if info.Reason != Completed || info.Text != "bye [redacted]" {
 		t.Fatalf("%+v", info)
+	}
+	for i, want := range []protocol.Event{{Message: "[redacted] came with [redacted]\x1b[2J"}, {Err: `error without a message: {"type":"error"}`}} {
+		if e := events[i+2]; e.Message != want.Message || e.Err != want.Err {
+			t.Errorf("%q, %q, want %q, %q", e.Message, e.Err, want.Message, want.Err)
+		}
 	}
 	records := book.all()
 	checkSecrets(t, records)
