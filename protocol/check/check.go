@@ -7,6 +7,7 @@ package check
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"time"
 
@@ -54,6 +55,13 @@ type Stage struct {
 	Cause   string         `json:"cause"` // of a failure or a notice
 	Next    string         `json:"next"`  // what to do about it
 	Details map[string]any `json:"details,omitempty"`
+}
+
+func (s *Stage) detail(name string, value any) {
+	if s.Details == nil {
+		s.Details = map[string]any{}
+	}
+	s.Details[name] = value
 }
 
 func (s *Stage) notice(cause, next string) { s.State, s.Cause, s.Next = Notice, cause, next }
@@ -135,6 +143,9 @@ func (c *checker) run(ctx context.Context) []Stage {
 		}
 		s.State, s.Cause, s.Next = Failed, err.Error(),
 			cmp.Or(hint.Of(err), "Try again; if it fails again, give --report FILE to the operator of the service.")
+		if response := (*client.ResponseError)(nil); errors.As(err, &response) {
+			s.detail("status", response.Status)
+		}
 		if i+1 < len(results) {
 			results[i+1].Seen = "not tried: " + s.Title + " failed"
 		}

@@ -22,6 +22,7 @@ import (
 	"hubbub/protocol/client"
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/testkit"
+	"hubbub/protocol/trace"
 )
 
 const testKey = "key-that-nobody-may-see"
@@ -176,7 +177,11 @@ func TestCheckNamesTheCause(t *testing.T) {
 			if tt.stage == "audio" {
 				chunks = 15 // the service's word must come while they are sent
 			}
-			fails(t, runCheck(t, serve(t, tt.service), key, limit, chunks, nil), tt.stage, tt.cause, tt.next)
+			r := runCheck(t, serve(t, tt.service), key, limit, chunks, nil)
+			fails(t, r, tt.stage, tt.cause, tt.next)
+			if s := r.First(Failed); s != nil && strings.Contains(s.Cause, "the service returned ") && !strings.Contains(s.Cause, fmt.Sprintf("the service returned %v", s.Details["status"])) {
+				t.Errorf("%q: %v", s.Cause, s.Details)
+			}
 		})
 	}
 }
@@ -192,6 +197,36 @@ func TestCheckWithoutEvents(t *testing.T) {
 		}
 	}
 	fails(t, runCheck(t, serve(t, silent), testKey, testkit.Timeout, enoughSpeech*10, nil), "event", "no event", "Silence or noise")
+	other := protocoltest.Service{Stream: func(c *websocket.Conn) {
+		_ = c.WriteMessage(websocket.TextMessage, []byte(`{"type":"speaker_start","at":1}`))
+		protocoltest.UntilEnd(c)
+		protocoltest.CloseWith(c, 1000, "")
+	}}
+	fails(t, runCheck(t, serve(t, other), testKey, testkit.Timeout, enoughSpeech*10, nil), "event", `unknown types: ["speaker_start"]`, "conform")
+}
+
+// Pings tell a service that is slow or hangs from one that only does not end streams.
+func TestCheckPings(t *testing.T) {
+	t.Parallel()
+	pings := func(answer func(c *websocket.Conn, data string) error) string {
+		return serve(t, protocoltest.Service{Stream: func(c *websocket.Conn) {
+			c.SetPingHandler(func(data string) error { return answer(c, data) })
+			protocoltest.UntilEnd(c)
+			_, _, _ = c.ReadMessage()
+		}})
+	}
+	hangs := pings(func(*websocket.Conn, string) error { return nil })
+	fails(t, runCheck(t, hangs, testKey, time.Second, 25, nil), "close", "did not close the stream within 1s after end_of_stream, and answered no ping behind the last 2.5 s", "operator")
+	late := pings(func(c *websocket.Conn, data string) error {
+		time.AfterFunc(trace.MaxPong+time.Millisecond, func() {
+			_ = c.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(testkit.Timeout))
+		})
+		return nil
+	})
+	r := runCheck(t, late, testKey, time.Second, enoughSpeech*10, nil)
+	if s := r.Stages[6]; s.State != Notice || !strings.Contains(s.Cause, "the answer to a ping took") || !strings.Contains(s.Next, "buffers messages") {
+		t.Errorf("%+v", s)
+	}
 }
 
 // A clock that is wrong is worth a notice where nothing has failed yet.

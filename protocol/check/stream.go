@@ -36,6 +36,7 @@ type stream struct {
 	lags   []float32 // milliseconds
 	fault  string    // the first error message
 	unread string    // why the first message that cannot be read cannot
+	others []string  // types of other messages, up to three
 	turns  *protocol.Timeline
 	early  float64 // how far the latest event is beyond the audio, in seconds
 }
@@ -64,7 +65,11 @@ func (st *stream) add(e protocol.Event) {
 		st.unread = cmp.Or(st.unread, protocol.Clean(e.Err, 200))
 	case e.Type == protocol.TypeError:
 		st.fault = cmp.Or(st.fault, protocol.Clean(e.Message, 200), "(no text)")
-	case e.IsTurn():
+	case !e.IsTurn():
+		if !slices.Contains(st.others, e.Type) && len(st.others) < 3 {
+			st.others = append(st.others, e.Type)
+		}
+	default:
 		st.turns.Apply(e)
 		if st.events++; st.events == 1 {
 			st.first, st.event = e.Received, fmt.Sprintf("%s of %s at %.3f s", e.Type, protocol.Label(e.Speaker), e.Timestamp)
@@ -83,8 +88,8 @@ func (st *stream) faultError() error {
 	defer st.mu.Unlock()
 	switch {
 	case st.fault != "":
-		return hint.Errorf("The stream is as specified (6400 bytes per frame, pcm_f32le, 16 kHz, mono, 10 frames per second): the service expects another size or format, or something in between changes frames. Show this to its operator.",
-			"the service rejects the audio: %q", st.fault)
+		return hint.Errorf("The stream is as specified (6400 bytes per frame, pcm_f32le, 16 kHz, mono, 10 frames per second): the service expects another size or format, or something in between changes frames, or the service fails. Show this to its operator.",
+			"the service reports an error: %q", st.fault)
 	case st.unread != "":
 		return hint.Errorf("The service, or something in between, does not send events as specified: run `hubbub conform`, and show this to its operator.",
 			"a message of the service cannot be read: %s", st.unread)
@@ -131,7 +136,7 @@ const hintSlow = "Likely cause: " + trace.CauseSlow + ". A stream needs 64 kB/s 
 func (c *checker) audio(ctx context.Context, s *Stage) error {
 	st := c.stream
 	chunks := len(c.Speech) / protocol.ChunkSamples
-	begin := time.Now()
+	begin, slowest := time.Now(), time.Duration(0)
 	for i := range chunks {
 		if err := protocol.Sleep(ctx, time.Until(begin.Add(time.Duration(i+1)*protocol.ChunkDuration))); err != nil {
 			return err
@@ -151,6 +156,7 @@ func (c *checker) audio(ctx context.Context, s *Stage) error {
 			s.Seen = fmt.Sprintf("%d of %d chunks sent", i, chunks)
 			return st.sendError(err)
 		}
+		slowest = max(slowest, st.Stats().RTT)
 	}
 	stats := st.Stats()
 	s.Seen = fmt.Sprintf("%d chunks, %.1f s of the demo conversation in %.1f s", stats.ChunksSent,
@@ -158,6 +164,9 @@ func (c *checker) audio(ctx context.Context, s *Stage) error {
 	s.Details = map[string]any{"chunks": stats.ChunksSent, "bytes": stats.ChunksSent * protocol.ChunkBytes}
 	if stats.RTT > 0 {
 		s.Details["ping_ms"] = millis(stats.RTT)
+	}
+	if slowest > trace.MaxPong {
+		s.notice(fmt.Sprintf("the answer to a ping took %.1f s", slowest.Seconds()), "Likely cause: "+trace.CauseSlow+", or something in between buffers messages.")
 	}
 	if tcp, ok := st.Socket(); ok {
 		s.Details["tcp_rtt_ms"], s.Details["tcp_retransmits"], s.Details["tcp_unacked_bytes"] = millis(tcp.RTT), tcp.Retransmits, tcp.Unacked
@@ -207,6 +216,10 @@ func (c *checker) firstEvent(ctx context.Context, s *Stage) error {
 	if seconds < enoughSpeech {
 		s.notice("so little speech may not give an event", fmt.Sprintf("Send more with --seconds %d.", 2*enoughSpeech))
 		return nil
+	}
+	if len(st.others) > 0 {
+		return hint.Errorf("The service may be another one, or of another version: run `hubbub conform`, and show this to its operator.",
+			"the service sent no start of a turn, but messages of unknown types: %q", st.others)
 	}
 	return hint.Errorf("Silence or noise gives no events, but this was speech: the engine of the service may not run, or something in between delays messages.",
 		"the service received %d s of clear speech and sent no event", seconds)
@@ -262,8 +275,11 @@ func (c *checker) close(_ context.Context, s *Stage) error {
 	s.Millis = millis(c.stream.closeTook)
 	closed := c.stream.Wait()
 	if closed.Reason == client.Cancelled { // by endAudio
-		return hint.Errorf("The connection is too slow, or the service, or a proxy in between, does not end streams: show this to its operator; --timeout waits longer.",
-			"the service did not close the stream within %v after end_of_stream", c.Limit)
+		what := fmt.Sprintf("the service did not close the stream within %v after end_of_stream", c.Limit)
+		if behind := c.stream.Stats().Behind; behind > trace.MaxPong {
+			what += fmt.Sprintf(", and answered no ping behind the last %.1f s of audio", behind.Seconds())
+		}
+		return hint.Errorf("The connection is too slow, or the service, or a proxy in between, hangs or does not end streams: show this to its operator; --timeout waits longer.", "%s", what)
 	}
 	if closed.Code != 0 {
 		s.Details = map[string]any{"code": closed.Code}
