@@ -232,7 +232,7 @@ func TestWhatARequestWaitedFor(t *testing.T) {
 		says, hint string
 	}{
 		{hang, "no response from service.example:443 within 50ms", "a firewall may drop the packets, or the address needs a VPN"},
-		{noNameServer.DialContext, "looking up the name service.example failed: timeout", "name server"},
+		{noNameServer.DialContext, "looking up the name service.example failed: no response from a name server", "name server"},
 	} {
 		client := newTestClient(t, Options{BaseURL: "https://service.example", Timeout: 50 * time.Millisecond})
 		client.http.Transport.(*http.Transport).DialContext = c.dial

@@ -202,7 +202,7 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 		}
 	case s == http.StatusUnauthorized:
 		e.hint = "The stream's token is used, expired or wrong: start again to get a new one."
-	case s/100 == 3, s == http.StatusTooManyRequests, wantsTLS.Match(body[:n]):
+	case s/100 == 3, s == http.StatusTooManyRequests, e.RetryAfter > 0, wantsTLS.Match(body[:n]):
 	// The request before was answered by the service itself.
 	case !e.own, s == http.StatusBadRequest, s == http.StatusMethodNotAllowed, s == http.StatusUpgradeRequired, s == http.StatusNotImplemented:
 		e.hint = HintWebSocket

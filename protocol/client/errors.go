@@ -160,7 +160,11 @@ func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint stri
 		return "no host has the name " + protocol.Clean(dns.Name, 253),
 			"Check the spelling of --server, and the network: only the network of a company, or its VPN, may know the name."
 	case errors.As(err, &dns):
-		return "looking up the name " + protocol.Clean(dns.Name, 253) + " failed: " + protocol.Clean(dns.Err, 100),
+		why := dns.Err
+		if dns.IsTimeout {
+			why = "no response from a name server"
+		}
+		return "looking up the name " + protocol.Clean(dns.Name, 253) + " failed: " + protocol.Clean(why, 100),
 			"Check that this machine is on the network, and its name server."
 	case isTimeout(err):
 		within := "in time"
@@ -176,7 +180,7 @@ func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint stri
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return where + " refuses connections", "Nothing listens there: check address and port, and whether the server runs."
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
-		return "there is no route to " + where, "Check that this machine is on the network, for a private address on its VPN, and for an IPv6 address that the network has IPv6."
+		return "there is no route to " + where, "Check that this machine is on the network; a private address needs its VPN, an IPv6 address a network with IPv6."
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return where + " reset the connection", "Try again; if it happens again, check whether the service expects https:// or http://, and whether a proxy or firewall is in between."
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -200,13 +204,16 @@ func tlsCause(u *url.URL, err error) (what, hint string) {
 	where := hostPort(u)
 	switch {
 	case errors.As(err, &unknown):
-		return "the certificate of " + where + " is signed by an authority that this machine does not know" + by(": ", unknown.Cert),
-			hintAuthority(err)
+		what = "the certificate of " + where + " is signed by an authority that this machine does not know"
+		if errors.As(err, &verify) {
+			what += ": " + issuerName(verify.UnverifiedCertificates[0])
+		}
+		return what, hintAuthority(err)
 	case errors.As(err, &name) && certificateNames(name.Certificate) == noName:
 		return "the certificate of " + where + " is issued for " + noName,
 			"The operator of the service must issue it with the host name as a subject alternative name: a common name does not count. --insecure accepts any certificate."
 	case errors.As(err, &name):
-		return "the certificate of " + where + " is issued for " + certificateNames(name.Certificate) + by(", by ", name.Certificate),
+		return "the certificate of " + where + " is issued for " + certificateNames(name.Certificate) + ", by " + issuerName(name.Certificate),
 			"Use a name of the certificate in --server. If you know none of them, something else responds in place of the service: a captive portal (open a web page in a browser), or a proxy that intercepts TLS. Your own server: --insecure accepts any certificate."
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
 		if time.Now().Before(invalid.Cert.NotBefore) {
@@ -243,14 +250,6 @@ func hintAuthority(err error) string {
 		fix += " A public authority: the service does not send its intermediate certificates; tell its operator."
 	}
 	return fix
-}
-
-// by is the authority that issued a certificate, if that is known.
-func by(before string, c *x509.Certificate) string {
-	if c == nil {
-		return ""
-	}
-	return before + issuerName(c)
 }
 
 // selfIssued reports whether a certificate names itself as its authority.

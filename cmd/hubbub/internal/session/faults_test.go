@@ -13,6 +13,23 @@ import (
 	"hubbub/protocol/testkit"
 )
 
+// TestUnknownMessagesAreReported: a service of another version is not taken for silence.
+func TestUnknownMessagesAreReported(t *testing.T) {
+	service := protocoltest.Service{Stream: func(conn *websocket.Conn) {
+		_ = conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"speaker_start"}`))
+		protocoltest.UntilEnd(conn)
+		protocoltest.CloseWith(conn, websocket.CloseNormalClosure, "")
+	}}
+	var out, errs testkit.Buffer
+	d, err := NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: "lines", Allowed: []string{"lines"}})
+	testkit.NoError(t, err)
+	s, _ := liveWith(t, service, "", client.ResilientOptions{Unpaced: true})
+	testkit.NoError(t, Run(t.Context(), s, d))
+	if text := errs.String(); !strings.Contains(text, "no turns, but messages of unknown types: 1; `hubbub conform`") || strings.Contains(text, "no speech") {
+		t.Error(text)
+	}
+}
+
 // TestFaultyMessagesAreReported: what cannot be read is not passed over in silence, what is
 // repeated is reported once, and the end counts all.
 func TestFaultyMessagesAreReported(t *testing.T) {

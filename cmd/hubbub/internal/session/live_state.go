@@ -89,8 +89,13 @@ func (l *Live) notices() []string {
 	}
 	timeline := l.timeline.Snapshot()
 	l.mu.Lock()
-	if l.conn == display.Closed && len(timeline.Lanes) == 0 && !l.Source.Kind.Live() {
-		out = append(out, "no speech was found")
+	if l.conn == display.Closed && len(timeline.Lanes) == 0 {
+		switch n := timeline.Counts; {
+		case n.Unknown > 0:
+			out = append(out, fmt.Sprintf("the service sent no turns, but messages of unknown types: %d; `hubbub conform` tests it", n.Unknown))
+		case n.Events == 0 && !l.Source.Kind.Live():
+			out = append(out, "no speech was found")
+		}
 	}
 	l.mu.Unlock()
 	return slices.Concat(out, faultNotices(timeline.Counts), l.Transcriber.notices(), l.record.notices())
