@@ -88,6 +88,7 @@ func (w *Watcher) begin(base float64) {
 	if base >= w.received {            // audio was lost
 		decided = w.received - (assumedLatency + eventDelay).Seconds()
 	}
+	w.merger.last = min(w.merger.last, max(decided, w.received)) // no event beyond the audio moves the cut
 	cut, events := w.merger.cutAt(decided)
 	from := protocol.Round1ms(max(cut, w.received))
 	gap := protocol.Span{Start: from, End: max(from, protocol.Round1ms(base))}

@@ -124,6 +124,17 @@ func TestWatcherEndsOpenTurns(t *testing.T) {
 	}
 }
 
+// An event far beyond the audio does not hide the turns of the stream that resumes.
+func TestWatcherFollowsAfterAWrongEvent(t *testing.T) {
+	c := resumedService(t, func(int) string { return `,"resumedBy":"second"` },
+		closes(websocket.CloseNormalClosure, "error: connection lost", event("start", 1, "A"), event("end", 2, "A"), event("start", 3600, "C"), event("end", 3601, "C"), state(5.5)),
+		closes(websocket.CloseNormalClosure, "done", event("start", 2, "B"), event("end", 3, "B")))
+	got, _ := watchAll(t, c, time.Minute)
+	if want := []string{"start A 1", "end A 2", "start C 3600", "end C 3601", "state 5.5", "lost", "continues true {5.5 5.5}", "start B 6", "end B 7"}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
 // A service that knows of no resumption, a stream that nobody resumes, a sender that
 // takes too long, and a stream that resumes itself: the watcher ends as the stream
 // did.
