@@ -25,8 +25,9 @@ const (
 	statusWait = 5 * time.Second
 	// writeWait bounds one frame.
 	writeWait = 10 * time.Second
-	// maxMessages bounds the messages of a stream that are kept.
-	maxMessages = 10000
+	// maxKept bounds the messages of a stream that are kept, in bytes, with messageBytes for each.
+	maxKept      = 16 << 20
+	messageBytes = 512
 )
 
 // message is a message of the service.
@@ -68,6 +69,7 @@ type stream struct {
 
 	mu       sync.Mutex
 	messages []message
+	kept     int           // bytes
 	more     chan struct{} // closed and replaced at every message
 	end      ending
 	chunks   int
@@ -77,12 +79,11 @@ func newStream(id string, conn *websocket.Conn) *stream {
 	s := &stream{id: id, conn: conn, over: make(chan struct{}), more: make(chan struct{}), ponged: make(chan string, 1)}
 	conn.SetReadLimit(1 << 20)
 	s.pong.Store(true)
-	answer := conn.PingHandler()
 	conn.SetPingHandler(func(data string) error {
-		if s.pings.Add(1); !s.pong.Load() {
-			return nil
+		if s.pings.Add(1); s.pong.Load() { // behind a chunk, longer than the second that the library's own handler waits
+			_ = conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeWait))
 		}
-		return answer(data)
+		return nil
 	})
 	conn.SetPongHandler(func(data string) error {
 		select {
@@ -106,7 +107,7 @@ func (s *stream) read() {
 			if c, ok := errors.AsType[*websocket.CloseError](err); ok && c.Code != websocket.CloseAbnormalClosure {
 				s.end.code, s.end.text = c.Code, protocol.Clean(c.Text, 125)
 			}
-		} else if len(s.messages) < maxMessages {
+		} else if s.kept += len(raw) + messageBytes; s.kept <= maxKept {
 			e, _ := protocol.ParseEvent(raw) // errors are in Err
 			e.Received = at
 			s.messages = append(s.messages, message{Event: e, kind: kind, sent: time.Duration(s.chunks) * protocol.ChunkDuration})
