@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -61,7 +62,7 @@ func finish(s *Store, id string) error {
 	return s.Finish(ctx, id, Done, noon, "")
 }
 
-// Media leave space for streams, and new streams leave space in which running
+// Media and large requests leave space for streams, and new streams leave space in which running
 // ones are finished.
 func TestReserveIsForRunningStreams(t *testing.T) {
 	for name, o := range map[string]Options{"memory": {}, "disk": {}} {
@@ -78,27 +79,38 @@ func TestReserveIsForRunningStreams(t *testing.T) {
 			if err := s.Ping(ctx); err != nil {
 				t.Errorf("with space for streams: %v", err)
 			}
-			events := [][]byte{make([]byte, 900<<10)} // of running streams
+			create := func(id string, size int) error {
+				rec := record(id)
+				rec.Input = json.RawMessage(`"` + strings.Repeat("x", size) + `"`)
+				return s.Create(ctx, rec, "secret")
+			}
+			fill := func(what string, size int) {
+				t.Helper()
+				for i := range 5000 {
+					if err := create(fmt.Sprint(what, i), size); err != nil {
+						if !Full(err) {
+							t.Errorf("a %s request: %v", what, err)
+						}
+						return
+					}
+				}
+				t.Fatal("the store takes everything")
+			}
+			fill("large", 200_000)
+			if err := errors.Join(s.Ping(ctx), create("other", 100)); err != nil {
+				t.Errorf("after large requests: %v", err)
+			}
+			if err := s.CreateJob(ctx, Job{ID: "large", Account: "a", Request: json.RawMessage(`"` + strings.Repeat("x", 5000) + `"`)}); !Full(err) {
+				t.Errorf("a large job: %v", err)
+			}
+			events := [][]byte{make([]byte, 300<<10)} // of running streams
 			for i := 0; ; i++ {
-				if free, total, err := s.space(ctx); err != nil || free < 2*reserve(total) {
+				if free, total, err := s.space(ctx); err != nil || free < reserve(total)*5/4 {
 					break
 				}
 				testkit.NoError(t, s.Append(ctx, "filler", i, events))
 			}
-			input := []byte(`"` + strings.Repeat("x", 200_000) + `"`)
-			for i := 0; ; i++ {
-				rec := record(fmt.Sprint("new", i))
-				rec.Input = input
-				if err = s.Create(ctx, rec, "secret"); err != nil {
-					break
-				}
-				if i > 1000 {
-					t.Fatal("the store takes everything")
-				}
-			}
-			if !Full(err) {
-				t.Errorf("a new stream: %v", err)
-			}
+			fill("small", 3000)
 			if free, total, err := s.space(ctx); err != nil || free < reserve(total)*9/10 {
 				t.Errorf("%d of %d bytes are left, %v", free, total, err)
 			}

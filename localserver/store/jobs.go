@@ -188,15 +188,15 @@ func (j Job) gone(now time.Time) bool { return j.Status.Over() && now.Sub(j.Upda
 // record of a job that never runs.
 func (s *Store) CreateJob(ctx context.Context, j Job) (err error) {
 	defer func() { err = s.report("create job", err) }()
-	if err := s.admit(ctx, recordSpace, forStreams); err != nil {
-		return err
-	}
 	raw, err := json.Marshal(j)
 	if err != nil {
 		return err
 	}
 	if len(raw) > maxNewJob {
 		return ErrTooLarge
+	}
+	if err = s.admitRequest(ctx, len(raw)); err != nil {
+		return err
 	}
 	if j.Entry, err = s.enqueue(ctx, RunQueue, j, raw); err != nil {
 		return err

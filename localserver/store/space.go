@@ -20,6 +20,8 @@ const (
 	mostReserve  = 256 << 20
 	// recordSpace is what a new stream or job is counted as: the largest input.
 	recordSpace = 256 << 10
+	// smallRequest is how many bytes the record of a new stream or job has in ordinary use.
+	smallRequest = 4 << 10
 	// startSpace is the free disk space, in bytes, that a start needs, and a deletion.
 	startSpace = 1 << 20
 )
@@ -48,7 +50,8 @@ func (s *Store) space(ctx context.Context) (free, total int64, err error) {
 	return free, total, nil
 }
 
-// How many reserves new work must leave free: media leave one for new streams.
+// How many reserves new work must leave free: media and large requests leave one for new
+// streams.
 const (
 	forStreams = 1
 	forMedia   = 2
@@ -65,6 +68,16 @@ func (s *Store) admit(ctx context.Context, n, reserves int64) error {
 		return err
 	}
 	return within(free, total, n, reserves)
+}
+
+// admitRequest admits a new stream or job whose record has so many bytes. Records are stored
+// for two days, and no quota counts them. So large ones leave space for small ones, as media do:
+// one account cannot stop the streams of all.
+func (s *Store) admitRequest(ctx context.Context, size int) error {
+	if size > smallRequest {
+		return s.admit(ctx, recordSpace, forMedia)
+	}
+	return s.admit(ctx, recordSpace, forStreams)
 }
 
 // AdmitDeletion fails with errFull while the disk has no space for what a deletion writes.

@@ -87,9 +87,6 @@ var ErrTooLarge = errors.New("the input is too large")
 // Create writes a new record with the status Created, and the hash of the token that
 // opens it. The error is Full when the store is, or ErrTooLarge.
 func (s *Store) Create(ctx context.Context, rec Stream, token string) error {
-	if err := s.admit(ctx, recordSpace, forStreams); err != nil {
-		return s.report("create stream", err)
-	}
 	rec.Status, rec.Token, rec.Attempt = Created, hashOf(token), ""
 	raw, err := json.Marshal(rec)
 	if err != nil {
@@ -98,7 +95,9 @@ func (s *Store) Create(ctx context.Context, rec Stream, token string) error {
 	if len(raw) > maxRecord {
 		return ErrTooLarge
 	}
-	_, err = s.streams.write(ctx, rec.ID, raw, 0)
+	if err = s.admitRequest(ctx, len(raw)); err == nil {
+		_, err = s.streams.write(ctx, rec.ID, raw, 0)
+	}
 	return s.report("create stream", err)
 }
 
