@@ -42,11 +42,16 @@ func (s *Store) SweepMedia(ctx context.Context, now time.Time) (swept int, err e
 
 // sweepEntries removes the unreferenced blobs that have expired.
 func (s *Store) sweepEntries(ctx context.Context, now time.Time) (swept int, err error) {
-	keys, err := s.media.names.keys(ctx, unreferencedPrefix+">")
+	var expired []string
+	err = each(ctx, s.media.names, unreferencedPrefix+">", func(key string, u unreferenced) {
+		if !now.Before(u.Until) {
+			expired = append(expired, key)
+		}
+	})
 	if err != nil {
 		return 0, err
 	}
-	for _, key := range keys {
+	for _, key := range expired {
 		removed, err := s.sweepBlob(ctx, key, now)
 		if err != nil {
 			return swept, err

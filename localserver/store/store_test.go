@@ -1,10 +1,12 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -300,6 +302,45 @@ func TestErrorHook(t *testing.T) {
 		}
 		if !slices.Equal(failed, []string{call}) {
 			t.Errorf("%s is reported as %q", call, failed)
+		}
+	}
+}
+
+// A record that cannot be read, such as one that an earlier build has stored, is named in
+// the log, and the others are found.
+func TestRecordsThatCannotBeRead(t *testing.T) {
+	dir, log := t.TempDir(), &bytes.Buffer{}
+	s, err := Open(t.Context(), Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	testkit.NoError(t, err)
+	defer s.Close()
+	keys := map[string]bucket{
+		"broken":                s.streams,
+		jobKey("a", "broken"):   s.jobs,
+		mediaKey("a", "broken"): s.media.names,
+		entryKey(mediaKey("a", "broken"), "broken"): s.media.names,
+	}
+	for key, b := range keys {
+		testkit.NoError(t, b.Put(t.Context(), key, []byte("{")))
+	}
+	testkit.NoError(t, s.Create(t.Context(), record("s1"), "secret"))
+	testkit.NoError(t, s.Begin(t.Context(), "s1", "secret", Claim{"n1", "s1"}, noon))
+	testkit.NoError(t, s.CreateJob(t.Context(), job("j1")))
+	put(t, s, "a", "x", []byte("x"), noon)
+	if found, err := s.Running(t.Context(), func(string) bool { return true }); len(found) != 1 || err != nil {
+		t.Errorf("%d streams run, %v", len(found), err)
+	}
+	if found, err := s.ListJobs(t.Context(), "a", noon, func(Job) bool { return true }); len(found) != 1 || err != nil {
+		t.Errorf("%d jobs, %v", len(found), err)
+	}
+	if objects, _, err := s.ListMedia(t.Context(), "a", noon); len(objects) != 1 || err != nil {
+		t.Errorf("%d objects, %v", len(objects), err)
+	}
+	if n, err := s.SweepMedia(t.Context(), noon.Add(MediaTTL)); n != 1 || err != nil {
+		t.Errorf("%d objects were swept, %v", n, err)
+	}
+	for key := range keys {
+		if !strings.Contains(log.String(), key) {
+			t.Errorf("the log does not name %s: %s", key, log)
 		}
 	}
 }
