@@ -256,6 +256,29 @@ func TestOutageEnds(t *testing.T) {
 	})
 }
 
+// TestReaderThatIsLate: audio that a device could not deliver, because its reader was late for longer than the queue, is a
+// gap. The clock is that of the wall.
+func TestReaderThatIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		elapsed := func() time.Duration { return time.Hour + time.Since(begun) }
+		src := openWith(t, "", Mic, elapsed, func(string) (device.Stream, error) { return namedDevice{"desk", speaking(0, 0)}, nil })
+		r := NewChunkReader(t.Context(), newLasting(src), Realtime)
+		for c := range r.Chunks() {
+			if c.Seq == 30 {
+				time.Sleep(20 * time.Second)
+			}
+			if time.Since(begun) > 40*time.Second {
+				break
+			}
+		}
+		s := r.Stats()
+		if late := time.Since(begun) - s.Position; late < -200*time.Millisecond || late > 500*time.Millisecond || len(s.Gaps) != 1 {
+			t.Errorf("the audio is %v late, gaps %v", late, s.Gaps)
+		}
+	})
+}
+
 // TestOutageOfSpeakers: what the machine plays stays that when it is opened again. Its silence is no muted microphone.
 func TestOutageOfSpeakers(t *testing.T) {
 	m := openFake(t, speaking(0, 0), time.Minute)
