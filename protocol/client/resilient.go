@@ -145,7 +145,7 @@ func (c *Client) OpenResilient(ctx context.Context, o ResilientOptions) (*Resili
 // capture clock and must grow. It does not wait for the service, but a source
 // that can wait is blocked while 5 s of audio wait. An error that is
 // ErrStreamOver says that the stream is over.
-func (r *ResilientStream) Send(ctx context.Context, seq int64, samples []float32) error {
+func (r *ResilientStream) Send(seq int64, samples []float32) error {
 	if err := checkChunk(samples); err != nil {
 		return err
 	}
@@ -154,18 +154,16 @@ func (r *ResilientStream) Send(ctx context.Context, seq int64, samples []float32
 		return ErrStreamOver
 	default:
 	}
-	return r.buffer.put(ctx, bufferedChunk{seq, samples}, r.over)
+	return r.buffer.put(bufferedChunk{seq, samples}, r.over)
 }
 
 // EndOfStream says that no more audio comes. It returns when that and all audio
 // before it was sent, or ErrStreamOver when the stream ended before.
-func (r *ResilientStream) EndOfStream(ctx context.Context) error {
+func (r *ResilientStream) EndOfStream() error {
 	r.buffer.end()
 	select {
 	case <-r.endSent:
 	case <-r.over:
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 	select {
 	case <-r.endSent:

@@ -37,7 +37,7 @@ func TestResumes(t *testing.T) {
 	sendChunks(t, l, 0, 45)
 	testkit.Eventually(t, "the loss", func() bool { return l.State().Connection.Losses == 1 })
 	sendChunks(t, l, 45, 60)
-	testkit.NoError(t, l.EndOfStream(context.Background()))
+	testkit.NoError(t, l.EndOfStream())
 	lines, changes, end := receiveAll(t, l)
 	if want := []string{"start 0.5 A", "end 1.5 A", "start 2 B", "end 3.5 B"}; !slices.Equal(lines, want) {
 		t.Errorf("events %q, want %q", lines, want)
@@ -75,7 +75,7 @@ func TestResumesAfterATimeBeyondTheAudio(t *testing.T) {
 	}
 	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true, Latency: 5 * time.Second}, nil)
 	sendChunks(t, l, 0, 60)
-	testkit.NoError(t, l.EndOfStream(context.Background()))
+	testkit.NoError(t, l.EndOfStream())
 	lines, _, _ := receiveAll(t, l)
 	if want := []string{"start 0.5 A", "end 1.5 A", "start 3600 B", "start 3.5 C", "end 5.5 C"}; !slices.Equal(lines, want) {
 		t.Errorf("events %q, want %q", lines, want)
@@ -107,7 +107,7 @@ func TestGap(t *testing.T) {
 	sendChunks(t, l, 20, 20+liveBuffer+100) // more than is kept at all
 	close(release)
 	testkit.Eventually(t, "the catching up", func() bool { return s.count(1) >= int(maxAhead/protocol.ChunkDuration) })
-	testkit.NoError(t, l.EndOfStream(context.Background()))
+	testkit.NoError(t, l.EndOfStream())
 	lines, changes, end := receiveAll(t, l)
 	first := int64(20 + liveBuffer + 100 - int(maxAhead/protocol.ChunkDuration))
 	if len(s.got[1]) == 0 || s.got[1][0] != first {
@@ -155,9 +155,9 @@ func TestKeepsThePace(t *testing.T) {
 	}
 	l := s.open(ResilientOptions{Limit: time.Minute}, nil)
 	go func() {
-		defer func() { _ = l.EndOfStream(context.Background()) }()
+		defer func() { _ = l.EndOfStream() }()
 		for seq := int64(0); seq < 60; seq++ {
-			if l.Send(context.Background(), seq, marked(seq)) != nil {
+			if l.Send(seq, marked(seq)) != nil {
 				return
 			}
 		}
@@ -201,7 +201,7 @@ func TestObeysRetryAfter(t *testing.T) {
 		}
 	})
 	sendChunks(t, l, 0, 10)
-	_ = l.EndOfStream(context.Background())
+	_ = l.EndOfStream()
 	if _, _, end := receiveAll(t, l); end.Err != nil {
 		t.Fatal(end.Err)
 	}
@@ -248,7 +248,7 @@ func TestReconnectLimit(t *testing.T) {
 					return 20 * time.Millisecond
 				}
 			})
-			for seq := int64(0); seq < 10 && l.Send(context.Background(), seq, marked(seq)) == nil; seq++ {
+			for seq := int64(0); seq < 10 && l.Send(seq, marked(seq)) == nil; seq++ {
 			}
 			lines, _, end := receiveAll(t, l)
 			if end.Err == nil || !regexp.MustCompile(c.text).MatchString(end.Err.Error()) || hint.Of(end.Err) == "" {
@@ -264,10 +264,10 @@ func TestReconnectLimit(t *testing.T) {
 			if ended := slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "end") }); ended != (c.requests != 1) {
 				t.Errorf("events %q", lines)
 			}
-			if err := l.Send(context.Background(), 10, marked(10)); !errors.Is(err, ErrStreamOver) {
+			if err := l.Send(10, marked(10)); !errors.Is(err, ErrStreamOver) {
 				t.Errorf("sending afterwards: %v", err)
 			}
-			if err := l.EndOfStream(context.Background()); !errors.Is(err, ErrStreamOver) {
+			if err := l.EndOfStream(); !errors.Is(err, ErrStreamOver) {
 				t.Errorf("ending afterwards: %v", err)
 			}
 		})
@@ -285,7 +285,7 @@ func TestServiceWithoutResume(t *testing.T) {
 	}
 	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true}, nil)
 	sendChunks(t, l, 0, 30)
-	_ = l.EndOfStream(context.Background())
+	_ = l.EndOfStream()
 	lines, changes, end := receiveAll(t, l)
 	if end.Err != nil || len(lines) != 4 || !strings.HasSuffix(lines[2], " SPEAKER_00#2") || changes[1].Resumed {
 		t.Errorf("%q %+v %v", lines, changes, end.Err)
@@ -305,7 +305,7 @@ func TestLostAfterEndOfStream(t *testing.T) {
 	}
 	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true, Latency: 5 * time.Second}, nil)
 	sendChunks(t, l, 0, 20)
-	_ = l.EndOfStream(context.Background())
+	_ = l.EndOfStream()
 	lines, _, end := receiveAll(t, l)
 	if want := []string{"start 0.5 A", "end 1 A", "start 1.2 B", "end 1.9 B"}; !slices.Equal(lines, want) || end.Reason != Completed {
 		t.Errorf("%q, %+v", lines, end)
@@ -334,7 +334,7 @@ func TestLastAttempt(t *testing.T) {
 	blocked := make(chan error, 1)
 	go func() { // a source that waits for room is let go as well
 		for seq := int64(5); seq < 2*waitingBuffer; seq++ {
-			if err := l.Send(context.Background(), seq, marked(seq)); err != nil {
+			if err := l.Send(seq, marked(seq)); err != nil {
 				blocked <- err
 				return
 			}
@@ -379,7 +379,7 @@ func TestAttemptsUseNewConnections(t *testing.T) {
 	l := s.open(ResilientOptions{Limit: time.Hour}, nil)
 	sendChunks(t, l, 0, 3)
 	testkit.Eventually(t, "the loss", func() bool { return l.State().Connection.Losses == 1 })
-	_ = l.EndOfStream(t.Context())
+	_ = l.EndOfStream()
 	if _, _, end := receiveAll(t, l); end.Reason != Completed {
 		t.Fatalf("%+v", end)
 	}
@@ -414,7 +414,7 @@ func TestBegunTurnEndsWithTheSession(t *testing.T) {
 	}
 	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true, Latency: 5 * time.Second}, nil)
 	sendChunks(t, l, 0, 25)
-	_ = l.EndOfStream(context.Background())
+	_ = l.EndOfStream()
 	lines, _, end := receiveAll(t, l)
 	if want := []string{"start 1.9 A", "end 1.901 A"}; !slices.Equal(lines, want) || end.Reason != Completed {
 		t.Errorf("%q, %+v", lines, end)
@@ -442,7 +442,7 @@ func TestFileLosesNothingOfAnUnknownLatency(t *testing.T) {
 	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true}, nil)
 	sendChunks(t, l, 0, 45)
 	testkit.Eventually(t, "the loss", func() bool { return l.State().Connection.Losses == 1 })
-	_ = l.EndOfStream(context.Background())
+	_ = l.EndOfStream()
 	if _, _, end := receiveAll(t, l); end.Reason != Completed {
 		t.Fatalf("%+v", end)
 	}

@@ -63,9 +63,9 @@ func notify(c chan struct{}) {
 }
 
 // put adds a chunk. Without room, a live buffer drops the oldest chunk that
-// waits; another one blocks until there is room, or ctx or over ends. A session that
+// waits; another one blocks until there is room, or over is closed. A session that
 // ends takes what is left.
-func (b *sendBuffer) put(ctx context.Context, c bufferedChunk, over <-chan struct{}) error {
+func (b *sendBuffer) put(c bufferedChunk, over <-chan struct{}) error {
 	for ending := false; ; {
 		b.mu.Lock()
 		switch waiting := len(b.chunks) - b.next; {
@@ -85,8 +85,6 @@ func (b *sendBuffer) put(ctx context.Context, c bufferedChunk, over <-chan struc
 			ending = true
 		case <-over:
 			return ErrStreamOver
-		case <-ctx.Done():
-			return ctx.Err()
 		}
 	}
 }

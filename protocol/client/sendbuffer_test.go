@@ -1,7 +1,7 @@
 package client
 
 import (
-	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -16,7 +16,7 @@ func TestLiveBufferDropsTheOldest(t *testing.T) {
 	b := newSendBuffer(true, nil)
 	const dropped = 100
 	for seq := range int64(liveBuffer + dropped) {
-		testkit.NoError(t, b.put(context.Background(), bufferedChunk{seq: seq}, nil))
+		testkit.NoError(t, b.put(bufferedChunk{seq: seq}, nil))
 	}
 	if n, _ := b.waiting(); n != liveBuffer || b.dropped != dropped {
 		t.Errorf("%d chunks wait, %d were dropped", n, b.dropped)
@@ -35,16 +35,16 @@ func TestWaitingBufferIsFull(t *testing.T) {
 	ending := make(chan struct{})
 	b := newSendBuffer(false, ending)
 	for seq := range int64(waitingBuffer) {
-		testkit.NoError(t, b.put(context.Background(), bufferedChunk{seq: seq}, nil))
+		testkit.NoError(t, b.put(bufferedChunk{seq: seq}, nil))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-	defer cancel()
-	if err := b.put(ctx, bufferedChunk{seq: waitingBuffer}, nil); err == nil {
-		t.Fatal("put did not wait for room")
+	over := make(chan struct{})
+	time.AfterFunc(20*time.Millisecond, func() { close(over) })
+	if err := b.put(bufferedChunk{seq: waitingBuffer}, over); !errors.Is(err, ErrStreamOver) {
+		t.Fatalf("put did not wait for room: %v", err)
 	}
 	put := make(chan error, 1)
 	for seq, room := range []func(){func() { b.take() }, func() { close(ending) }} {
-		go func() { put <- b.put(t.Context(), bufferedChunk{seq: waitingBuffer + int64(seq)}, nil) }()
+		go func() { put <- b.put(bufferedChunk{seq: waitingBuffer + int64(seq)}, nil) }()
 		room()
 		if err := <-put; err != nil || b.dropped != 0 {
 			t.Errorf("%v, %d dropped", err, b.dropped)
@@ -57,7 +57,7 @@ func TestWaitingBufferIsFull(t *testing.T) {
 func TestForgetLeavesWhatIsBeingSent(t *testing.T) {
 	b := newSendBuffer(false, nil)
 	for seq := range int64(3) {
-		testkit.NoError(t, b.put(context.Background(), bufferedChunk{seq: seq}, nil))
+		testkit.NoError(t, b.put(bufferedChunk{seq: seq}, nil))
 	}
 	b.sent(b.take().seq)
 	b.take()

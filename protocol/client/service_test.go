@@ -287,7 +287,7 @@ func marked(seq int64) []float32 {
 func sendChunks(t *testing.T, l *ResilientStream, from, to int64) {
 	t.Helper()
 	for seq := from; seq < to; seq++ {
-		testkit.NoError(t, l.Send(context.Background(), seq, marked(seq)))
+		testkit.NoError(t, l.Send(seq, marked(seq)))
 	}
 }
 

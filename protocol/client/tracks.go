@@ -97,12 +97,12 @@ func (t *Tracks) Updates() <-chan Update { return t.updates }
 
 // Send accepts one chunk of every track, one track after the other, as
 // ResilientStream.Send does.
-func (t *Tracks) Send(ctx context.Context, seq int64, samples []float32) error {
+func (t *Tracks) Send(seq int64, samples []float32) error {
 	if want := len(t.streams) * protocol.ChunkSamples; len(samples) != want {
 		return fmt.Errorf("a chunk of %d tracks has %d samples, not %d", len(t.streams), want, len(samples))
 	}
 	for i, s := range t.streams {
-		if err := s.Send(ctx, seq, samples[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples]); err != nil {
+		if err := s.Send(seq, samples[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples]); err != nil {
 			return err
 		}
 	}
@@ -110,11 +110,11 @@ func (t *Tracks) Send(ctx context.Context, seq int64, samples []float32) error {
 }
 
 // EndOfStream says that no more audio comes, as ResilientStream.EndOfStream does.
-func (t *Tracks) EndOfStream(ctx context.Context) error {
+func (t *Tracks) EndOfStream() error {
 	errs := make([]error, len(t.streams))
 	var all sync.WaitGroup
 	for i, s := range t.streams {
-		all.Go(func() { errs[i] = s.EndOfStream(ctx) })
+		all.Go(func() { errs[i] = s.EndOfStream() })
 	}
 	all.Wait()
 	return errors.Join(errs...)

@@ -21,8 +21,8 @@ import (
 // methods are documented there.
 type Stream interface {
 	Updates() <-chan client.Update
-	Send(ctx context.Context, seq int64, samples []float32) error
-	EndOfStream(context.Context) error
+	Send(seq int64, samples []float32) error
+	EndOfStream() error
 	Wait() client.CloseInfo
 	Close()
 	Words() bool // the service sends what was said
@@ -135,7 +135,6 @@ func (l *Live) send(ctx context.Context) error {
 }
 
 func (l *Live) sendChunks(interrupt context.Context) error {
-	ctx := context.WithoutCancel(interrupt)
 	var failed error
 	for c := range l.Chunks.Chunks() {
 		crash.TestHook("send")
@@ -146,7 +145,7 @@ func (l *Live) sendChunks(interrupt context.Context) error {
 		if failed != nil {
 			continue // the recording contains what was captured until the source has ended
 		}
-		if failed = l.Stream.Send(ctx, c.Seq, c.Sent()); failed != nil {
+		if failed = l.Stream.Send(c.Seq, c.Sent()); failed != nil {
 			l.end()
 		}
 	}
@@ -154,7 +153,7 @@ func (l *Live) sendChunks(interrupt context.Context) error {
 		return failed
 	}
 	l.drain(interrupt)
-	return l.Stream.EndOfStream(ctx) // each step of it has a deadline
+	return l.Stream.EndOfStream() // each step of it has a deadline
 }
 
 // receive delivers events, changes of the connection and words until the stream is
