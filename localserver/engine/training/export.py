@@ -1,5 +1,4 @@
-"""Writes engine.hubw (the weights the Go engine loads) and parity.hubw (a test signal and what every stage makes of
-it).
+"""Writes the networks as the Go engine loads them, and test vectors (a test signal and what every stage makes of it).
 
 Container: 'HUBBUBW1', uint32 little-endian header length, JSON header {version, tensors: [{name, dtype, shape,
 offset}], meta}, zero padding to 16 bytes, data (tensors at multiples of 16 from the start of the data, C order,
@@ -262,7 +261,6 @@ def main():
     ap.add_argument('--networks', required=True)
     ap.add_argument('--version', required=True)
     ap.add_argument('--weights', required=True)
-    ap.add_argument('--parity', required=True)
     a = ap.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -281,7 +279,6 @@ def main():
     ts = tensors_of(emb, seg, ck['prior'])
     print('weights: %d bytes' % write(a.weights, ts, a.version, meta))
     _, w = read(a.weights)
-    print('parity: %d bytes' % parity(w, a.parity, a.version))
     with torch.no_grad():  # the folded half-precision weights against the networks themselves
         f = FT.normalised(test_signal(), ck['prior'])
         h, s = run(w, f, {})

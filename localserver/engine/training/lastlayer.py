@@ -163,13 +163,13 @@ def main():
     old = [t['emb.fc.' + n].astype(np.float32) for n in 'wb']
     for n, p, q in zip('wb', old, train(meetings, *old, a.steps)):
         t['emb.fc.' + n] = ((1 - a.share) * p + a.share * q).astype(t['emb.fc.' + n].dtype)
-    export.write(
+    export.parity(t, a.parity, a.version)
+    export.write(  # last: the recipe goes on when this file is there
         a.out,
         [(i['name'], t[i['name']]) for i in head['tensors']],
         a.version,
         dict(head['meta'], last_layer=dict(steps=a.steps, share=a.share)),
     )
-    export.parity(t, a.parity, a.version)
 
 
 if __name__ == '__main__':
