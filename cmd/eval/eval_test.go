@@ -199,6 +199,20 @@ func TestTheDemoHasFourSpeakers(t *testing.T) {
 	}
 }
 
+// TestTheProgressIsErased: what is printed next does not follow it in one line.
+func TestTheProgressIsErased(t *testing.T) {
+	var w bytes.Buffer
+	ev := &evaluator{settings: settings{jobs: 1}, progress: &w}
+	sets := []set{{recordings: []recording{{name: "a"}, {name: "b"}}}}
+	testkit.NoError(t, ev.eachRecording(context.Background(), sets, func(_ context.Context, _, _ int, r recording) error {
+		ev.report(r.name)
+		return nil
+	}))
+	if got := w.String(); got != "\r\x1b[K1/2 a\r\x1b[K2/2 b\r\x1b[K" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestPercentile(t *testing.T) {
 	var lags []time.Duration
 	for i := range 20 {

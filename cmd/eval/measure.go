@@ -80,9 +80,6 @@ func (ev *evaluator) measure(ctx context.Context, sets []set) ([]table, error) {
 		ev.report(r.name)
 		return nil
 	})
-	if ev.progress != nil {
-		fmt.Fprint(ev.progress, "\r\x1b[K")
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +101,11 @@ func (ev *evaluator) eachRecording(ctx context.Context, sets []set, do func(ctx 
 			group.Go(func() error { return do(ctx, i, j, r) })
 		}
 	}
-	return group.Wait()
+	err := group.Wait()
+	if ev.progress != nil {
+		fmt.Fprint(ev.progress, "\r\x1b[K")
+	}
+	return err
 }
 
 func (ev *evaluator) report(name string) {
