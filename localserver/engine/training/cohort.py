@@ -1,5 +1,5 @@
-"""The cohort of the clustering (../clustering/cohort.go): means of groups of similar people, none of whom is in it
-alone.
+"""The cohort of the clustering (../clustering/cohort.go): means of groups of similar people. A few groups are of one
+person.
 
 cohort.py --weights HUBW --out cohort.bin MEETINGS...
 
