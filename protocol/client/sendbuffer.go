@@ -106,16 +106,17 @@ func (b *sendBuffer) drop(from, to int) {
 	}
 }
 
-// addGap notes a stretch that no stream decides. Gaps come in order of their
-// starts.
+// addGap notes a stretch that no stream decides. It may begin before older gaps, and ends after them.
 func (b *sendBuffer) addGap(s protocol.Span) {
 	n := len(b.gaps)
-	switch {
-	case !(s.End > s.Start):
-	case n > 0 && s.Start <= b.gaps[n-1].End:
-		b.gaps = append(b.gaps[:n-1:n-1], protocol.Span{Start: min(s.Start, b.gaps[n-1].Start), End: max(s.End, b.gaps[n-1].End)}) // the slice is shared
-	case n < maxGaps:
-		b.gaps = append(b.gaps, s)
+	if !(s.End > s.Start) {
+		return
+	}
+	for ; n > 0 && s.Start <= b.gaps[n-1].End; n-- {
+		s = protocol.Span{Start: min(s.Start, b.gaps[n-1].Start), End: max(s.End, b.gaps[n-1].End)}
+	}
+	if n < maxGaps {
+		b.gaps = append(b.gaps[:n:n], s) // the slice is shared
 	}
 }
 

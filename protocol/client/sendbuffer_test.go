@@ -29,6 +29,24 @@ func TestLiveBufferDropsTheOldest(t *testing.T) {
 	}
 }
 
+// TestGapAcrossOlderGaps: a service that is too slow makes many gaps, and a loss makes one across them.
+func TestGapAcrossOlderGaps(t *testing.T) {
+	b := newSendBuffer(true, nil)
+	for seq := range int64(liveBuffer + 10) {
+		testkit.NoError(t, b.put(bufferedChunk{seq: seq}, nil))
+		if seq > liveBuffer && seq%2 == 0 {
+			b.sent(b.take().seq)
+		}
+	}
+	if len(b.gaps) < 2 {
+		t.Fatalf("gaps %v", b.gaps)
+	}
+	gap := b.rewind(0, 0, 1)
+	if want := []protocol.Span{{Start: 0, End: gap.End}}; !slices.Equal(b.gaps, want) {
+		t.Errorf("gaps %v, want %v", b.gaps, want)
+	}
+}
+
 // TestWaitingBufferIsFull: a source that can wait is held up while 5 s of audio
 // wait, and goes on when a chunk is taken, or the session ends.
 func TestWaitingBufferIsFull(t *testing.T) {
