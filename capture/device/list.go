@@ -168,6 +168,16 @@ func recordedSource(ctx context.Context, sources []pulseSource, pid int) (name s
 	return name
 }
 
+// property is text of pw-dump, which writes one that reads like a number or a boolean as such.
+type property string
+
+func (p *property) UnmarshalJSON(raw []byte) error {
+	if json.Unmarshal(raw, (*string)(p)) != nil {
+		*p = property(raw)
+	}
+	return nil
+}
+
 // listPipeWire lists PipeWire's sources, and its sinks as monitors.
 func listPipeWire(ctx context.Context) ([]Device, error) {
 	text, err := output(ctx, "pw-dump", "--no-colors")
@@ -178,9 +188,9 @@ func listPipeWire(ctx context.Context) ([]Device, error) {
 		ID   int `json:"id"`
 		Info struct {
 			Props struct {
-				Class       string `json:"media.class"`
-				Name        string `json:"node.name"`
-				Description string `json:"node.description"`
+				Class       string   `json:"media.class"`
+				Name        property `json:"node.name"`
+				Description property `json:"node.description"`
 				// Position names the channels, as "FL,FR", "[ FL FR ]" or an array of JSON.
 				Position json.RawMessage `json:"audio.position"`
 			} `json:"props"`
@@ -204,11 +214,11 @@ func listPipeWire(ctx context.Context) ([]Device, error) {
 			}
 		}
 	}
-	var preferred, output string
+	var preferred, output property
 	for _, o := range objects {
 		for _, m := range o.Metadata {
 			var value struct {
-				Name string `json:"name"`
+				Name property `json:"name"`
 			}
 			if strings.HasPrefix(m.Key, "default.audio.") && json.Unmarshal(m.Value, &value) == nil {
 				switch m.Key {
@@ -231,8 +241,8 @@ func listPipeWire(ctx context.Context) ([]Device, error) {
 		if channels == 0 {
 			channels = 2
 		}
-		list = numbered(list, Device{Name: program.Printable(cmp.Or(p.Description, p.Name)), HostAPI: "pw-record", Channels: channels, Rate: 48000,
-			Default: source && p.Name == preferred || !source && p.Name == output, id: p.Name, monitor: !source})
+		list = numbered(list, Device{Name: program.Printable(string(cmp.Or(p.Description, p.Name))), HostAPI: "pw-record", Channels: channels, Rate: 48000,
+			Default: source && p.Name == preferred || !source && p.Name == output, id: string(p.Name), monitor: !source})
 	}
 	return list, nil
 }

@@ -98,7 +98,7 @@ X`,
 {"id":7,"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Audio/Source","node.name":"gone"}}},
 {"id":5,"type":"PipeWire:Interface:Metadata","metadata":[{"key":"clock.rate","value":48000},{"key":"default.audio.source","value":{"name":"mic"}}]}]
 [{"id":2,"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Audio/Source","node.name":"mic","node.description":"New Headset","audio.position":"FL,FR"}}},
-{"id":6,"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Stream/Input/Audio","node.name":"other"}}}]
+{"id":6,"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Stream/Input/Audio","node.name":7,"node.description":true}}}]
 [{"id":7,"info":null}]
 X`,
 	})
