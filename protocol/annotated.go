@@ -19,7 +19,8 @@ type Speaker struct {
 	Label  string
 	Labels []string
 	// Index is the position of Label in Snapshot.Lanes; where it has no lane,
-	// that of the first merged label. It does not change with names and merges.
+	// that of the first merged label, or the next one that no lane has. It does not
+	// change with names and merges.
 	Index int
 	Muted bool
 	// Recognised says that the name is that of a voiceprint; it was not typed.
@@ -53,6 +54,7 @@ func (a Annotations) Speakers(s Snapshot) []Speaker {
 		}
 		lanes[k] = append(lanes[k], l)
 	}
+	next := len(s.Lanes)         // index of a person without a lane
 	emptied := map[string]bool{} // labels of people whose turns belong to others
 	for _, m := range a.moves {
 		from, to := a.Root(m.From), a.Root(m.To)
@@ -65,7 +67,8 @@ func (a Annotations) Speakers(s Snapshot) []Speaker {
 			continue
 		}
 		emptied[from] = true
-		into := add(to, len(speakers)) // in a replay, they may not have spoken yet
+		into := add(to, next) // in a replay, they may not have spoken yet
+		next = max(next, speakers[into].Index+1)
 		lanes[into] = append(lanes[into], moved...)
 	}
 	taken := make(map[string]bool, len(speakers))

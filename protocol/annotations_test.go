@@ -106,6 +106,10 @@ func TestTurnsOfAnotherSpeaker(t *testing.T) {
 	if got, want := describe(named(b, s)), "lane A 3.000\nturn A 1 3\nturn A 4 5\nlane C 4.000\nturn C 8 12\ndecided 12\n"; !strings.HasPrefix(got, want) {
 		t.Errorf("got\n%s", got)
 	}
+	// The index of C is that of nobody with a lane.
+	if p := must(a.Merge("A", "B")).Speakers(s); len(p) != 2 || p[0].Index != 1 || p[1].Index != 2 {
+		t.Errorf("got\n%+v", p)
+	}
 	// A merge afterwards includes what was moved.
 	c := must(b.Merge("C", "A"))
 	if got := named(c, s); len(got.Lanes) != 1 || len(got.Lanes[0].Turns) != 3 || c.Owner(Turn{Speaker: "A", Start: 8, End: 12}) != "A" || b.Owner(Turn{Speaker: "A", Start: 8, End: 12}) != "C" {
@@ -257,6 +261,13 @@ func TestSpeakersKeepEveryMomentOfSpeech(t *testing.T) {
 		a, _ = a.Rename(someLabel.Draw(t, "label"), "Anna")
 		before := timeline.Snapshot()
 		text := describe(before)
+		taken := map[int]bool{}
+		for _, p := range a.Speakers(before) {
+			if taken[p.Index] {
+				t.Fatalf("two speakers have the index %d", p.Index)
+			}
+			taken[p.Index] = true
+		}
 		after := named(a, before)
 		checkSnapshot(t, after)
 		if got := describe(before); got != text {
