@@ -87,7 +87,7 @@ transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
 	flags.Var((*nonEmpty)(&o.DataDir), "data", "store streams in `DIR` (default: in memory)")
 	flags.Var((*nonEmpty)(&o.NATS), "nats", "`URL` of a NATS cluster with JetStream that stores the streams of several nodes")
 	flags.StringVar(&o.PublicURL, "public-url", "", "`URL` at which clients reach this server, if it differs from the listening address")
-	flags.Var(&f.maxStreams, "max-streams", fmt.Sprintf("at most `N` concurrent streams on this node (default %d: 30 for each core)", localserver.DefaultMaxStreams()))
+	flags.Var(&f.maxStreams, "max-streams", "at most `N` concurrent streams on this node (default: 30 for each core)")
 	flags.Var(&f.maxAccountStreams, "max-account-streams", "at most `N` concurrent streams of one account on all nodes (default: as --max-streams)")
 	flags.Var(&f.maxMedia, "max-media", "largest `SIZE` of a media object")
 	flags.Var(&f.accountStorage, "account-storage", "`SIZE` of all media of one account")
