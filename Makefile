@@ -4,6 +4,8 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+# LDFLAGS state the version: go need not ask git, which refuses to read the repository of another user.
+BUILD    = $(GO) build -trimpath -buildvcs=false
 # The test of the system's key ring is for Linux, with a secret service on a session bus.
 KEYRING = $(if $(filter Linux,$(shell uname -s)),1)
 GORELEASER = github.com/goreleaser/goreleaser/v2@v2.15.0
@@ -19,10 +21,10 @@ run: build
 build:
 	@.ci/install build >&2 || true
 	@if pkg-config --exists portaudio-2.0 2>/dev/null; then \
-		CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/hubbub ./cmd/hubbub; \
+		CGO_ENABLED=1 $(BUILD) -ldflags '$(LDFLAGS)' -o bin/hubbub ./cmd/hubbub; \
 	else \
 		echo 'PortAudio could not be installed: this build uses a recorder that the machine has, such as parec or arecord.' >&2; \
-		CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/hubbub ./cmd/hubbub; \
+		CGO_ENABLED=0 $(BUILD) -ldflags '$(LDFLAGS)' -o bin/hubbub ./cmd/hubbub; \
 	fi
 
 ## release: archives for six systems, Linux packages and checksums in .cache/release, and their test; publishes nothing
@@ -30,7 +32,7 @@ release:
 	@.ci/install release >&2
 	VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE=$$(git log -1 --format=%cI) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
 		$(GO) run $(GORELEASER) release --snapshot --clean
-	HUBBUB_RELEASE=$(CURDIR)/.cache/release $(GO) test -count 1 -run '^TestRelease$$' ./cmd/hubbub
+	HUBBUB_RELEASE='$(CURDIR)/.cache/release' $(GO) test -count 1 -run '^TestRelease$$' ./cmd/hubbub
 
 ## reproducible: make release twice, and compare the checksums
 reproducible:
@@ -45,13 +47,13 @@ ARCH  ?= $(shell $(GO) env GOARCH)
 image:
 	@.ci/install image >&2
 	@rm -rf .cache/image && mkdir -p .cache/image/data
-	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO) build -trimpath -ldflags '$(LDFLAGS) -buildid=' -o .cache/image/hubbub ./cmd/hubbub
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(BUILD) -ldflags '$(LDFLAGS) -buildid=' -o .cache/image/hubbub ./cmd/hubbub
 	@cp /etc/ssl/certs/ca-certificates.crt .cache/image/
 	buildah build --isolation chroot --storage-driver vfs --format docker --platform linux/$(ARCH) --timestamp $$(git log -1 --format=%ct) \
 		--label org.opencontainers.image.version='$(VERSION)' --tag $(IMAGE) -f docs/Containerfile .cache/image
 	@rm -f .cache/image/hubbub.tar
 	buildah push --storage-driver vfs $(IMAGE) docker-archive:.cache/image/hubbub.tar:$(IMAGE)
-	@[ '$(ARCH)' != '$(shell $(GO) env GOHOSTARCH)' ] || HUBBUB_IMAGE=$(CURDIR)/.cache/image/hubbub.tar $(GO) test -count 1 -run '^TestImage$$' ./cmd/hubbub
+	@[ '$(ARCH)' != '$(shell $(GO) env GOHOSTARCH)' ] || HUBBUB_IMAGE='$(CURDIR)/.cache/image/hubbub.tar' $(GO) test -count 1 -run '^TestImage$$' ./cmd/hubbub
 
 # Without the checks of pointers that -race adds: only tests use unsafe pointers, and the portaudio package passes the
 # number of a stream as a pointer.
