@@ -104,7 +104,7 @@ func TestFetch(t *testing.T) {
 		case "/away":
 			http.Redirect(w, r, "http://[::1]/talk.wav", http.StatusFound)
 		case "/large":
-			w.Header().Set("Content-Length", fmt.Sprint(2<<30))
+			w.Header().Set("Content-Length", fmt.Sprint(int64(2<<30)))
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}
