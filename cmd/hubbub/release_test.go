@@ -1,14 +1,18 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"debug/elf"
 	"debug/macho"
 	"debug/pe"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -17,7 +21,7 @@ import (
 
 // TestRelease: the binaries of `make release` are for the systems and processors that their archives name. Those for
 // macOS are signed, without which its ARM processors start none. Those for Linux need no library but those that the
-// packages depend on, in the version that they name.
+// packages depend on, in the version that they name. Alpine accepts the version of its packages.
 func TestRelease(t *testing.T) {
 	dir := os.Getenv("HUBBUB_RELEASE")
 	if dir == "" {
@@ -60,6 +64,29 @@ func TestRelease(t *testing.T) {
 				packagesNeed(t, dir, arch, glibcOf(t, linux))
 			}
 		}
+		apkVersion(t, dir, arch)
+	}
+}
+
+// apkVersion expects a version that apk can compare, as apk-package(5) defines it: other suffixes are invalid.
+func apkVersion(t *testing.T, dir, arch string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_"+arch+".apk"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	f, err := os.Open(files[0])
+	testkit.NoError(t, err)
+	defer f.Close()
+	r, err := gzip.NewReader(f)
+	testkit.NoError(t, err)
+	archive := tar.NewReader(r)
+	h, err := archive.Next()
+	testkit.NoError(t, err)
+	info, err := io.ReadAll(archive)
+	testkit.NoError(t, err)
+	if valid := regexp.MustCompile(`(?m)^pkgver = \d+(\.\d+)*[a-z]?(_(alpha|beta|pre|rc|cvs|svn|git|hg|p)\d*)*(-r\d+)?$`); h.Name != ".PKGINFO" || !valid.Match(info) {
+		t.Errorf("%s for %s: %s", h.Name, arch, info)
 	}
 }
 
