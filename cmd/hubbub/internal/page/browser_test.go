@@ -62,7 +62,7 @@ func TestPage(t *testing.T) {
 		now  int
 	}{{"", 1}, {"reconnecting", 0}, {"paused", 1}} {
 		s.setStatus(status.text)
-		b.Until(fmt.Sprintf(`document.getElementById("status").textContent === %q && document.querySelectorAll("#names .now").length === %d`, status.text, status.now))
+		b.Until(fmt.Sprintf(`document.getElementById("status").textContent === %q && document.querySelectorAll('#names .now[aria-current="true"]').length === %d`, status.text, status.now))
 	}
 	s.setStatus("")
 	s.line.Apply(protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 103, "SPEAKER_02"))
@@ -73,6 +73,25 @@ func TestPage(t *testing.T) {
 		t.Error(err)
 	}
 	b.Until(`document.getElementById("status").textContent === "ended"`)
+}
+
+// TestLongSession: on a telephone the times of the timeline do not overlap, and a screen reader reads out what is
+// said from now on, not all of it.
+func TestLongSession(t *testing.T) {
+	b := browsertest.Open(t)
+	s := newTalk()
+	s.turn("SPEAKER_00", 36000, "ten hours later")
+	server := serve(t, s)
+	b.Resize(360, 800)
+	b.Navigate(server.URL())
+	b.Eval(`(() => { const draw = CanvasRenderingContext2D.prototype.fillText; window.times = [];
+		CanvasRenderingContext2D.prototype.fillText = function (text, x, y) { times.push([text, x, x + this.measureText(text).width]); draw.call(this, text, x, y); }; })()`)
+	b.Until(`(() => { const drawn = times.slice(times.findLastIndex((t, i) => i > 0 && t[1] < times[i - 1][1])); times.length = 0;
+		return drawn.length > 1 && drawn[0][0].startsWith("9:59:") && drawn.every((t, i) => i === 0 || t[1] > drawn[i - 1][2]); })()`)
+	live := `document.getElementById("said").getAttribute("aria-live")`
+	b.Until(`document.querySelectorAll("#said li").length === 1 && ` + live + ` === "off"`)
+	s.turn("SPEAKER_00", 36002, "and new")
+	b.Until(`document.querySelectorAll("#said li").length === 2 && ` + live + ` === "polite"`)
 }
 
 // captions are two lines on a transparent page, whatever the length of a turn.

@@ -30,6 +30,7 @@
       byID.clear();
       said.replaceChildren();
     }
+    said.setAttribute("aria-live", m.reset ? "off" : "polite"); // screen readers read out what is new only
     const old = state.speakers;
     state = m;
     at = seconds();
@@ -76,7 +77,10 @@
 
   function status() {
     $("status").textContent = state.status;
-    state.speakers.forEach((s, i) => names.children[i].classList.toggle("now", speaks(s)));
+    state.speakers.forEach((s, i) => {
+      names.children[i].classList.toggle("now", speaks(s));
+      names.children[i].setAttribute("aria-current", speaks(s));
+    });
     if (captions) caption();
   }
 
@@ -154,7 +158,8 @@
     c.font = 0.7 * font + "px " + style.fontFamily;
     c.textBaseline = "middle";
     c.lineWidth = 1;
-    for (let s = Math.ceil(Math.max(from, 0) / 10) * 10; s <= t; s += 10) {
+    const step = [10, 20, 30].find((d) => (d / SPAN) * w > c.measureText(clock(t)).width + 8) || 60;
+    for (let s = Math.ceil(Math.max(from, 0) / step) * step; s <= t; s += step) {
       c.strokeStyle = colour("--rule");
       c.beginPath();
       c.moveTo(x(s), top * 0.8);
