@@ -138,7 +138,7 @@ func newBindings() []binding {
 		{keys: []string{"down", "j"}, name: "next microphone", on: microphoneScreen, do: microphoneBy(1)},
 		{keys: []string{"esc", "i"}, name: "back", hint: "back", help: "back", on: microphoneScreen, do: action((*model).back)},
 
-		{keys: []string{":"}, name: "command", help: "command by name", short: "command", on: anyScreen, do: action((*model).askCommand)},
+		{keys: []string{":"}, name: "command", help: "command, or time", short: "command", on: anyScreen, do: action((*model).askCommand)},
 		{keys: []string{"M"}, name: "mouse", help: "mouse off, to copy", short: "mouse", on: anyScreen, do: (*model).toggleMouse},
 		{keys: []string{"ctrl+z"}, name: "suspend", help: "suspend", on: anyScreen, needs: func(o Options) bool { return !o.NoSuspend }, do: func(*model) tea.Cmd { return tea.Suspend }, always: true},
 	}

@@ -288,7 +288,8 @@ func matchCommands(names map[string]*binding, text string) (matches []string) {
 // maxCommand bounds the name of a command, in runes.
 const maxCommand = 40
 
-// askCommand asks for the name of a command and runs it.
+// askCommand asks for the name of a command and runs it, or for a time and goes there
+// on the timeline.
 func (m *model) askCommand() {
 	names := m.commandNames()
 	m.askText(textInput{
@@ -297,6 +298,9 @@ func (m *model) askCommand() {
 		done: func(m *model, text string) tea.Cmd {
 			if text == "" {
 				return nil
+			}
+			if at, ok := display.ParseClock(text); ok {
+				return m.act(&binding{do: action(func(m *model) { m.wire = nil; m.goTo(at) })}, "")
 			}
 			matches := matchCommands(names, text)
 			if len(matches) == 0 {

@@ -76,3 +76,31 @@ func TestBothNamesOfAQuestionAreReadable(t *testing.T) {
 	screenHas(t, m, "III?  ")
 	screenHas(t, m, "enter yes  esc no")
 }
+
+// TestGoToATime: a time in place of a command goes there, in a replay by playing from there.
+func TestGoToATime(t *testing.T) {
+	enter := func(m *model, text string) {
+		press(m, ":")
+		typeText(m, text)
+		press(m, "enter")
+	}
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 80, 24)
+	enter(m, "1:30")
+	if w := m.window(); w.follow || w.middle() < 85 || w.middle() > 95 {
+		t.Errorf("the middle of the window is at %v", w.middle())
+	}
+	enter(m, "1:75")
+	screenHas(t, m, "there is no command 1:75")
+	p := &tuitest.Player{}
+	m.o.Player = p
+	m.bindKeys()
+	enter(m, "1:02:03")
+	if len(p.Sought) != 1 || p.Sought[0] != 3723 {
+		t.Errorf("sought %v", p.Sought)
+	}
+	m = wireModel(tuitest.Log(false), 100, 40)
+	enter(m, "90")
+	if m.wire != nil {
+		t.Error("the wire view is still open")
+	}
+}

@@ -3,6 +3,7 @@ package display
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -98,6 +99,22 @@ func Clock(seconds float64) string {
 		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 	}
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}
+
+// ParseClock reads seconds, m:ss or h:mm:ss.
+func ParseClock(text string) (seconds float64, ok bool) {
+	parts := strings.Split(text, ":")
+	if len(parts) > 3 {
+		return 0, false
+	}
+	for i, p := range parts {
+		v, err := strconv.ParseFloat(p, 64)
+		if err != nil || !(v >= 0 && v <= protocol.MaxTimestamp) || i > 0 && v >= 60 || i < len(parts)-1 && v != math.Trunc(v) {
+			return 0, false
+		}
+		seconds = seconds*60 + v
+	}
+	return seconds, true
 }
 
 // ClockTenths is a position in seconds as m:ss.t. It counts complete tenths, so that its

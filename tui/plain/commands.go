@@ -266,7 +266,7 @@ func (a *Accessible) bookmark(note string) error {
 }
 
 func (a *Accessible) unbookmark(args string) error {
-	at, ok := parseClock(args)
+	at, ok := display.ParseClock(args)
 	if !ok {
 		return a.noTime(args)
 	}
@@ -378,7 +378,7 @@ func faster(steps int) func(*Accessible, string) error {
 }
 
 func (a *Accessible) seek(args string) error {
-	at, ok := parseClock(args)
+	at, ok := display.ParseClock(args)
 	if !ok {
 		return a.noTime(args)
 	}
@@ -388,22 +388,6 @@ func (a *Accessible) seek(args string) error {
 
 func (a *Accessible) noTime(text string) error {
 	return a.printf("%q is not a time; type 90, 1:30 or 1:02:03.", text)
-}
-
-// parseClock reads seconds, m:ss or h:mm:ss.
-func parseClock(text string) (seconds float64, ok bool) {
-	parts := strings.Split(text, ":")
-	if len(parts) > 3 {
-		return 0, false
-	}
-	for i, p := range parts {
-		v, err := strconv.ParseFloat(p, 64)
-		if err != nil || !(v >= 0 && v <= protocol.MaxTimestamp) || i > 0 && v >= 60 || i < len(parts)-1 && v != math.Trunc(v) {
-			return 0, false
-		}
-		seconds = seconds*60 + v
-	}
-	return seconds, true
 }
 
 func (a *Accessible) quit(string) error {

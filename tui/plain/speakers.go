@@ -83,7 +83,7 @@ func (a *Accessible) move(args string) error {
 		return a.notFound(args)
 	}
 	clock, rest, _ := strings.Cut(rest, " ")
-	at, ok := parseClock(clock)
+	at, ok := display.ParseClock(clock)
 	if !ok {
 		return a.noTime(clock)
 	}
