@@ -307,16 +307,15 @@ func (m *model) goToBookmark(at float64) {
 // goTo moves the window so that a position is in its middle, with the cursor if it stands
 // still, or plays a recording from there, which the window follows.
 func (m *model) goTo(at float64) {
-	if m.still() {
-		m.cursor = at
-	}
 	if m.o.Player != nil {
-		m.o.Player.Seek(at)
-		m.view.scrolled = false
+		m.o.Player.Seek(at) // at its end, it plays again
+		m.view.scrolled, m.cursor = false, -1
 		m.refresh() // the next key may come before the next tick
-		return
 	}
-	if w := m.window(); !m.view.showsAll() {
+	if m.still() {
+		m.cursor = min(at, m.session().Position)
+	}
+	if w := m.window(); m.o.Player == nil && !m.view.showsAll() {
 		m.view.scrollTo(w, at+w.span/2)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -91,12 +92,24 @@ func TestGoToATime(t *testing.T) {
 	}
 	enter(m, "1:75")
 	screenHas(t, m, "there is no command 1:75")
+	press(m, "space")
+	enter(m, "9:00:00")
+	screenHas(t, m, "FROZEN 5:00.0")
+
+	ended := tuitest.State(tuitest.FourSpeakers, 300, 1)
+	ended.Playback, ended.Conn = &display.Playback{Paused: true, Speed: 1}, display.Closed
+	m = testModel(ended, 80, 24)
 	p := &tuitest.Player{}
 	m.o.Player = p
 	m.bindKeys()
+	m.o.Snapshot = func() display.State {
+		playing := ended
+		playing.Playback, playing.Conn = &display.Playback{Speed: 1}, display.Open
+		return playing
+	}
 	enter(m, "1:02:03")
-	if len(p.Sought) != 1 || p.Sought[0] != 3723 {
-		t.Errorf("sought %v", p.Sought)
+	if len(p.Sought) != 1 || p.Sought[0] != 3723 || m.cursor >= 0 {
+		t.Errorf("sought %v, the cursor of a replay that plays again is at %v", p.Sought, m.cursor)
 	}
 	m = wireModel(tuitest.Log(false), 100, 40)
 	enter(m, "90")
