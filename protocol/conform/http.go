@@ -1,12 +1,12 @@
 package conform
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"hubbub/protocol"
-	"hubbub/protocol/hint"
 )
 
 const (
@@ -238,23 +237,16 @@ func (r *response) expectInvalid(names ...string) {
 	}
 }
 
-// reachable returns an error unless there is a service that accepts the key.
+// reachable is the error if nothing can be tested: the service does not respond, something
+// else does, or it rejects the key.
 func (p *prober) reachable() error {
-	const fix = "Check --server, and whether a proxy or a log-in page is in between; 'hubbub check' tests each step of the connection."
-	var r *response
-	err := try(func() { r = p.attempt(get("/v1/test")) })
-	if v, ok := errors.AsType[*verdict](err); ok {
-		return hint.Errorf(fix, "%s", v.seen)
-	}
-	switch {
-	case err != nil:
-		return err
-	case r.status == http.StatusUnauthorized || r.status == http.StatusForbidden:
-		return hint.Errorf("Check the API key (--api-key or HUBBUB_API_KEY).", "the service rejects the API key: GET /v1/test returned %d", r.status)
-	case bytes.Contains(bytes.ToLower(r.body), []byte("<html")):
-		return hint.Errorf(fix, "GET /v1/test returned %d with a web page: this is not the service", r.status)
-	case r.status == http.StatusBadRequest || r.status/100 == 3: // plain HTTP on a port for TLS, or a redirect
-		_, _, err = p.Client.TestOnce(p.ctx)
+	p.tests.Add(1)
+	_, info, err := p.Client.TestOnce(p.ctx)
+	var network net.Error
+	switch s := info.Status; {
+	case s == 0, s/100 == 3, s == http.StatusBadRequest, s == http.StatusUnauthorized, s == http.StatusForbidden,
+		strings.Contains(strings.ToLower(info.Type), "html"),
+		errors.As(err, &network), errors.Is(err, io.ErrUnexpectedEOF): // the body is incomplete
 		return err
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -24,8 +26,9 @@ type prober struct {
 	secrets    trace.Redactor
 	prefix     string // of the media locations, different in each run
 	waits      atomic.Int32
-	tests      atomic.Int32   // requests to GET /v1/test with the key, for the rate limit
-	background sync.WaitGroup // steps that take long and run beside the rules
+	tests      atomic.Int32          // requests to GET /v1/test with the key, for the rate limit
+	hangs      atomic.Pointer[error] // the handshake of a stream got no response in time
+	background sync.WaitGroup        // steps that take long and run beside the rules
 
 	// Steps that are done once, however many rules use their result.
 	conversation func() *exchange   // the speech in real time
@@ -199,7 +202,14 @@ func (p *prober) open() *stream { return p.dial(p.create()) }
 
 // dial opens a stream that was created.
 func (p *prober) dial(made protocol.LiveStream) *stream {
+	if err := p.hangs.Load(); err != nil { // each stream would wait as long
+		skipped("it needs an open stream, and none could be opened: %v", *err)
+	}
 	conn, resp, err := p.Client.Dial(p.ctx, made.URL, http.Header{})
+	var network net.Error
+	if errors.As(err, &network) && network.Timeout() {
+		p.hangs.Store(&err)
+	}
 	switch {
 	case err != nil:
 		skipped("it needs an open stream, and none could be opened: %v", err)

@@ -408,6 +408,8 @@ func TestNoService(t *testing.T) {
 	t.Cleanup(page.Close)
 	locked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }))
 	t.Cleanup(locked.Close)
+	filtered := httptest.NewServer(protocoltest.Respond(403, "<html><title>Access denied</title>", "Content-Type", "text/html"))
+	t.Cleanup(filtered.Close)
 	tls := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { // as net/http responds to plain HTTP
 		http.Error(w, "Client sent an HTTP request to an HTTPS server.", http.StatusBadRequest)
 	}))
@@ -415,7 +417,7 @@ func TestNoService(t *testing.T) {
 	moved := httptest.NewServer(http.RedirectHandler("/elsewhere/v1/test", http.StatusFound))
 	t.Cleanup(moved.Close)
 	for address, want := range map[string]string{
-		"http://127.0.0.1:1": "refuses connections", page.URL: "web page", locked.URL: "rejects the API key",
+		"http://127.0.0.1:1": "refuses connections", page.URL: "web page", locked.URL: "returned 401", filtered.URL: `403 Forbidden: a web page, "Access denied"`,
 		tls.URL: "HTTPS server", moved.URL: "redirects",
 	} {
 		_, err := runRules(t, address, Options{})
@@ -425,6 +427,29 @@ func TestNoService(t *testing.T) {
 	}
 	if _, err := runRules(t, page.URL, Options{Only: []string{"nonsense"}}); err == nil {
 		t.Error("an unknown rule was run")
+	}
+}
+
+// A service whose handshakes get no response is not waited for with each rule.
+func TestHandshakesHang(t *testing.T) {
+	t.Parallel()
+	var handshakes atomic.Int32
+	address := protocoltest.Serve(t, protocoltest.Service{Handshake: func(_ http.ResponseWriter, r *http.Request) {
+		handshakes.Add(1)
+		<-r.Context().Done()
+	}}.Handler())
+	c, err := client.New(client.Options{BaseURL: address, APIKey: "secret-key", Timeout: 500 * time.Millisecond})
+	testkit.NoError(t, err)
+	defer c.Close()
+	results, err := Run(t.Context(), Options{Client: c, Key: "secret-key", Speech: noise(time.Second), Only: []string{"stream/chunk-size", "stream/text", "stream/ping", "stream/end-empty"}})
+	testkit.NoError(t, err)
+	for _, r := range results {
+		if r.Verdict != Skipped || !strings.Contains(r.Seen, "no response from") {
+			t.Errorf("%s %s: %s", r.Verdict, r.Name, r.Seen)
+		}
+	}
+	if n := handshakes.Load(); n != 1 {
+		t.Errorf("%d handshakes for %d rules", n, len(results))
 	}
 }
 
