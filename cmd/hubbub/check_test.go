@@ -83,7 +83,7 @@ func TestCheckThroughAProxy(t *testing.T) {
 
 	out := checkWith(t, []string{"HTTP_PROXY=" + proxy.URL}, "http://service.invalid")
 	for _, want := range []string{"through the proxy " + strings.TrimPrefix(proxy.URL, "http://"), "ok       stream created",
-		"failed   WebSocket opened", "cause: the proxy " + strings.TrimPrefix(proxy.URL, "http://") + " opens no tunnel", "must forward the headers Upgrade"} {
+		"failed   WebSocket opened", "cause: the proxy " + strings.TrimPrefix(proxy.URL, "http://") + " opens no tunnel", "allow CONNECT to this host and port"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

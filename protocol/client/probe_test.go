@@ -47,7 +47,7 @@ func TestProxyThatRefuses(t *testing.T) {
 	for status, want := range map[string][2]string{
 		"407 Nobody":      {"requires a user name and password", "HTTPS_PROXY"},
 		"407 No":          {"does not accept the user name and password", "HTTPS_PROXY"},
-		"403 Forbidden":   {"no tunnel to service.invalid:443", "to allow it, or exclude the service with NO_PROXY"},
+		"403 Forbidden":   {"no tunnel to service.invalid:443", "to allow CONNECT to this host and port, or exclude the service with NO_PROXY"},
 		"502 Bad Gateway": {"no tunnel to service.invalid:443", "may not reach the service"},
 	} {
 		proxy := &url.URL{Scheme: "http", User: url.UserPassword("u", "hidden"), Host: protocoltest.Listen(t, func(c net.Conn) {

@@ -118,7 +118,7 @@ func tunnelRefused(via *url.URL, target string, resp *http.Response) error {
 	case resp.StatusCode == http.StatusProxyAuthRequired:
 		return hint.Errorf("Add its user name and password to HTTPS_PROXY.", "the proxy %s requires a user name and password (407)", hostPort(via))
 	}
-	fix := "Ask the operator of the proxy to allow it, or exclude the service with NO_PROXY."
+	fix := "Ask the operator of the proxy to allow CONNECT to this host and port, or exclude the service with NO_PROXY."
 	if resp.StatusCode >= 500 {
 		fix = "The proxy may not reach the service: check address and port (--server), or exclude the service with NO_PROXY."
 	}
