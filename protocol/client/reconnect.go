@@ -247,6 +247,8 @@ func (r *reconnector) run(ctx context.Context, connect func(context.Context) (at
 func (r *reconnector) limitReached(lost, failed error, wait, left time.Duration) error {
 	var response *ResponseError
 	switch {
+	case failed == nil && r.attempts > 1: // the one before succeeded
+		return hint.Errorf(r.hint+" Each new stream was lost at once, too: tell the operator of the service, or of a proxy in between.", "%w: %w", errNotResumed, lost)
 	case failed == nil:
 		return hint.Errorf(r.hint, "%w: %w", errNotResumed, lost)
 	case errors.As(failed, &response) && response.RetryAfter >= wait && left > 0:

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -65,5 +66,17 @@ func TestFaultyMessagesAreReported(t *testing.T) {
 		if output == "events" && strings.Contains(text, reports[0]) {
 			t.Errorf("the messages are in the output already:\n%s", text)
 		}
+	}
+}
+
+// TestWaitForTheService: a service that answers no pings is not said to be behind.
+func TestWaitForTheService(t *testing.T) {
+	stats := client.StreamStats{Behind: 8 * time.Second}
+	if text := describeWait(stats); text != "the input has ended; waiting for the service" {
+		t.Error(text)
+	}
+	stats.RTT = time.Second
+	if text := describeWait(stats); !strings.HasSuffix(text, "service, which is 8 s behind") {
+		t.Error(text)
 	}
 }

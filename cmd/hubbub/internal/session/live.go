@@ -194,7 +194,7 @@ func (l *Live) receive(d Display) error {
 			case updates == nil:
 				out.keep(d.notice("waiting for the words of the last turns; ctrl+c displays them without", false))
 			case l.draining():
-				out.keep(d.notice(describeWait(l.Stream.State().Behind), false))
+				out.keep(d.notice(describeWait(l.Stream.State().StreamStats), false))
 			}
 		case <-l.Recorder.Changed():
 			out.recordingStopped()
@@ -221,11 +221,12 @@ func (l *Live) sourceErr() error {
 // the service.
 const waitNotice = 10 * time.Second
 
-// describeWait says that the service has not read all audio yet.
-func describeWait(behind time.Duration) string {
+// describeWait says that the service has not read all audio yet. How far it is behind is known
+// only of one that answers pings.
+func describeWait(s client.StreamStats) string {
 	text := "the input has ended; waiting for the service"
-	if behind >= time.Second {
-		text += fmt.Sprintf(", which is %.0f s behind", behind.Seconds())
+	if s.RTT > 0 && s.Behind >= time.Second {
+		text += fmt.Sprintf(", which is %.0f s behind", s.Behind.Seconds())
 	}
 	return text
 }
