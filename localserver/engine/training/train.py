@@ -66,7 +66,7 @@ class Store:
 
     def __init__(self, device, capacity):
         q, m = R.QUARTERS, R.MASKS
-        on = lambda shape, dtype: torch.zeros((capacity, *shape), dtype=dtype, device=device)
+        on = lambda shape, dtype: torch.empty((capacity, *shape), dtype=dtype, device=device)
         self.frames, self.masks, self.windows = (
             on((2 * R.STRETCH, MELS), torch.float16),
             on((q, m, R.STEPS), torch.float16),
