@@ -2,8 +2,12 @@ package traces
 
 import (
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"hubbub/protocol/testkit"
 )
 
 // Without an endpoint nothing is recorded, and a protocol that is not supported
@@ -42,5 +46,31 @@ func TestTracesNeedAnAddress(t *testing.T) {
 		if _, _, err := Start(t.Context(), "test", slog.New(slog.DiscardHandler)); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", address, err)
 		}
+	}
+}
+
+// A collector cannot fill the memory of the server with its response.
+func TestResponseOfACollectorIsBounded(t *testing.T) {
+	const endless = 64 << 20
+	sent := make(chan int, 1)
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n, block := 0, make([]byte, 64<<10)
+		for n < endless {
+			if _, err := w.Write(block); err != nil {
+				break
+			}
+			n += len(block)
+		}
+		sent <- n
+	}))
+	t.Cleanup(collector.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	provider, stop, err := Start(t.Context(), "test", slog.New(slog.DiscardHandler))
+	testkit.NoError(t, err)
+	_, span := provider.Tracer("test").Start(t.Context(), "span")
+	span.End()
+	stop()
+	if n := <-sent; n == endless {
+		t.Errorf("%d bytes of the response were read", n)
 	}
 }
