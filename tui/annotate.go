@@ -53,10 +53,13 @@ func (m *model) selectLane(s *display.Session, i int) {
 func withLane(what string, do func(m *model, label string)) func(*model) tea.Cmd {
 	return action(func(m *model) {
 		label := m.selected
-		if r, ok := m.chosenRow(); ok && r.label != "" {
+		r, ok := m.chosenRow()
+		if ok && r.label != "" {
 			label = r.label
 		}
 		switch s := m.session(); {
+		case ok && r.label != "" && s.Index(label) < 0: // found by a search, in a replay
+			m.notify(r.name+" has not spoken yet: "+m.keyOf("jump")+" plays the turn", canvas.Dim)
 		case len(s.Speakers) == 0:
 			m.notify("nobody has spoken yet", canvas.Dim)
 		case s.Index(label) >= 0:

@@ -90,14 +90,17 @@ type listCache struct {
 	rows     []listRow
 }
 
-// listRows are the rows that the filter leaves, oldest first.
+// listRows are the rows that the filter leaves, oldest first. Words are searched in all of a recording.
 func (m *model) listRows(s *display.Session) []listRow {
-	v := m.list
+	v, state := m.list, s.State
+	if v.filter.text != "" {
+		state = state.Searched()
+	}
 	_, revision := m.annotations.Load()
 	_, width, _ := m.layout().list()
 	width = max(width-textIndent(s), 10)
 	if c := &v.cache; c.filter == v.filter && c.revision == revision && c.width == width {
-		if age := m.now().Sub(c.at); age >= 0 && age < listInterval || display.EqualTurns(c.timeline, s.Timeline) {
+		if age := m.now().Sub(c.at); age >= 0 && age < listInterval || display.EqualTurns(c.timeline, state.Timeline) {
 			return c.rows
 		}
 	}
@@ -119,7 +122,11 @@ func (m *model) listRows(s *display.Session) []listRow {
 			rows = append(rows, r)
 		}
 	}
-	for _, p := range s.Speakers {
+	speakers := s.Speakers
+	if v.filter.text != "" && s.Playback != nil {
+		speakers = display.NewSession(state, m.annotations).Speakers
+	}
+	for _, p := range speakers {
 		for _, t := range p.Turns {
 			add(listRow{at: t.Start, label: p.Label, name: p.Name, lane: p.Index, turn: t})
 		}
@@ -129,7 +136,7 @@ func (m *model) listRows(s *display.Session) []listRow {
 	}
 	slices.SortFunc(rows, func(a, b listRow) int { return cmp.Compare(a.ID(), b.ID()) })
 	v.follow(rows)
-	v.cache = listCache{m.now(), v.filter, revision, width, s.Timeline, rows}
+	v.cache = listCache{m.now(), v.filter, revision, width, state.Timeline, rows}
 	return rows
 }
 

@@ -101,3 +101,28 @@ func TestListShowsLateText(t *testing.T) {
 		t.Errorf("the text is not whole:\n%s", got)
 	}
 }
+
+// TestSearchInAReplay: words are searched in all of the recording, and the results stay when the replay goes to one.
+func TestSearchInAReplay(t *testing.T) {
+	s, whole := tuitest.State([]protocol.Turn{{Speaker: "SPEAKER_00", Start: 1, End: 2, Text: "we begin"}}, 5, 1), saidState()
+	s.Length, s.Playback = 20, &display.Playback{Paused: true, Speed: 1, Whole: whole.Timeline}
+	m := testModel(s, 120, 34)
+	p := &tuitest.Player{}
+	m.o.Player = p
+	m.bindKeys()
+	press(m, "t")
+	screenHasNot(t, m, "SPEAKER_01")
+	press(m, "/")
+	typeText(m, "我们")
+	press(m, "enter")
+	screenHas(t, m, "SPEAKER_01")
+	press(m, "home", "r")
+	screenHas(t, m, "SPEAKER_01 has not spoken yet: enter plays the turn")
+	press(m, "enter")
+	if len(p.Sought) != 1 || p.Sought[0] != 9 {
+		t.Errorf("sought %v", p.Sought)
+	}
+	press(m, "esc", "esc", "esc") // the notice, the selection, the filter
+	screenHasNot(t, m, "SPEAKER_01")
+	screenHas(t, m, "we begin")
+}

@@ -176,7 +176,7 @@ func (a *Accessible) search(words string) error {
 	if words == "" {
 		return a.printf("Which words? Type search and the words.")
 	}
-	s, found := a.session(), 0
+	s, found := display.NewSession(a.o.Snapshot().Searched(), a.o.Annotations), 0
 	for _, e := range slices.Backward(s.Latest(math.MaxInt)) {
 		text := e.Note
 		if e.Lane >= 0 {

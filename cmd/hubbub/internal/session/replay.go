@@ -22,6 +22,7 @@ type Replay struct {
 	rec     *recording.Recording
 	play    *recording.Player
 	store   *protocol.AnnotationsStore
+	whole   protocol.Snapshot
 	levels  display.History // filled while it plays
 	ended   chan struct{}
 	endOnce func()
@@ -30,7 +31,7 @@ type Replay struct {
 // NewReplay plays rec from its start at a speed: 1 = as it was recorded, 0 = all
 // at once. Users change the annotations in the store.
 func NewReplay(rec *recording.Recording, speed float64, store *protocol.AnnotationsStore) *Replay {
-	r := &Replay{rec: rec, play: recording.NewPlayer(rec, speed, time.Now), store: store, ended: make(chan struct{})}
+	r := &Replay{rec: rec, play: recording.NewPlayer(rec, speed, time.Now), whole: recording.NewPlayer(rec, 0, time.Now).Now().Timeline, store: store, ended: make(chan struct{})}
 	r.endOnce = sync.OnceFunc(func() { close(r.ended) })
 	return r
 }
@@ -146,7 +147,7 @@ func (r *Replay) state() display.State {
 		Source:     r.rec.Title(),
 		Conn:       display.Open,
 		ChunksSent: int64(m.Position*10 + 0.5),
-		Playback:   &display.Playback{Paused: !m.Playing, Speed: m.Speed},
+		Playback:   &display.Playback{Paused: !m.Playing, Speed: m.Speed, Whole: r.whole},
 		Gaps:       m.Gaps,
 	}
 	if !info.Started.IsZero() {

@@ -394,6 +394,15 @@ func TestReplayNames(t *testing.T) {
 	}
 }
 
+// TestReplayIsSearched: at its start, a replay has the turns of all of the recording for a search.
+func TestReplayIsSearched(t *testing.T) {
+	rec := recorded(t)
+	s := NewReplay(rec, 1e-9, protocol.NewAnnotationsStore(rec.Annotations)).state()
+	if turns := s.Searched().Timeline.Turns(); len(s.Timeline.Turns()) != 0 || !slices.Equal(turns, oneTurn) {
+		t.Errorf("%+v at its start, of %+v", s.Timeline, turns)
+	}
+}
+
 // TestReplayNamesOfRecognised: a typed name comes before a recognised one.
 func TestReplayNamesOfRecognised(t *testing.T) {
 	turns := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0, End: 1, Match: "Sam"}}
