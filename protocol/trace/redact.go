@@ -101,7 +101,7 @@ func (r *Redactor) Text(s string) string {
 func (r *Redactor) Learn(v any) {
 	switch v := v.(type) {
 	case string:
-		if u, err := url.Parse(v); err == nil && u.Host != "" {
+		if u, err := url.Parse(v); err == nil && (u.Host != "" || strings.HasPrefix(v, "/")) { // or without scheme and host
 			r.AddQuery(u)
 		}
 	case []any:

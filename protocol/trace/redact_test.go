@@ -41,6 +41,10 @@ func TestRedactor(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", raw, got, want)
 		}
 	}
+	r.Learn(map[string]any{"url": "/stream?token=without-a-host", "text": "?token=of-a-text"})
+	if got := r.Text("without-a-host, of-a-text"); got != "[redacted], of-a-text" {
+		t.Errorf("got %q", got)
+	}
 	r.AddQuery(&url.URL{RawQuery: "from=12345&words=true&token=987654&x=abc%2Fdef"})
 	if got := r.Text("12345 true 987654 abc/def abc%2Fdef"); got != "12345 true [redacted] [redacted] [redacted]" {
 		t.Errorf("got %q", got)
