@@ -48,8 +48,8 @@ image:
 	@.ci/install image >&2
 	@rm -rf .cache/image && mkdir -p .cache/image/data
 	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(BUILD) -ldflags '$(LDFLAGS) -buildid=' -o .cache/image/hubbub ./cmd/hubbub
-	@cp /etc/ssl/certs/ca-certificates.crt .cache/image/
-	buildah build --isolation chroot --storage-driver vfs --format docker --platform linux/$(ARCH) --timestamp $$(git log -1 --format=%ct) \
+	@cp /etc/ssl/certs/ca-certificates.crt .cache/image/ && chmod -R a+rX .cache/image
+	buildah build --isolation chroot --storage-driver vfs --format docker --platform linux/$(ARCH) --timestamp $$(git log -1 --format=%ct 2>/dev/null || echo 0) \
 		--label org.opencontainers.image.version='$(VERSION)' --tag $(IMAGE) -f docs/Containerfile .cache/image
 	@rm -f .cache/image/hubbub.tar
 	buildah push --storage-driver vfs $(IMAGE) docker-archive:.cache/image/hubbub.tar:$(IMAGE)

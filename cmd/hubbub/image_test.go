@@ -19,7 +19,7 @@ import (
 )
 
 // imageFiles returns the files of a tar archive below 100 MB, by name; folders and
-// links are names without content.
+// links are names without content. All users may read and execute what the owner may.
 func imageFiles(t *testing.T, archive io.Reader) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
@@ -29,6 +29,9 @@ func imageFiles(t *testing.T, archive io.Reader) map[string][]byte {
 			return files
 		}
 		testkit.NoError(t, err)
+		if h.Mode>>6&^h.Mode&0o5 != 0 {
+			t.Errorf("%s has the mode %o", h.Name, h.Mode)
+		}
 		b, err := io.ReadAll(io.LimitReader(r, 100<<20))
 		testkit.NoError(t, err)
 		files[path.Clean(h.Name)] = b
