@@ -18,7 +18,7 @@ func TestTheProgramGivesTheTurnsOfTheEngine(t *testing.T) {
 		t.Skip("starts the program")
 	}
 	program := filepath.Join(t.TempDir(), "hubbub")
-	build := exec.Command("go", "build", "-o", program, "../hubbub")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "../hubbub")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

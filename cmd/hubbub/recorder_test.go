@@ -19,7 +19,7 @@ func TestMicrophoneWithoutCgo(t *testing.T) {
 	t.Parallel()
 	capturetest.Need(t, "pulseaudio", "pactl", "paplay", "parec")
 	program := filepath.Join(t.TempDir(), "hubbub")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, ".")
+	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", program, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
