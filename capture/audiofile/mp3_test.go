@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -200,6 +201,18 @@ func TestMP3Padding(t *testing.T) {
 		d := mustDecode(t, "padding", b, stream, 1600)
 		if want := 52920 + was - padding; len(d.samples) != want || d.notices != "" {
 			t.Errorf("%d samples, want %d; notices %q", len(d.samples), want, d.notices)
+		}
+	}
+}
+
+// TestSilentMP3: frames of silence are nearly zeros alone, as raw samples of silence are.
+func TestSilentMP3(t *testing.T) {
+	frame := make([]byte, 384)
+	copy(frame, "\xff\xfb\x94\x64") // 128 kbit/s, 48 kHz, stereo
+	for _, stream := range []bool{false, true} {
+		d := mustDecode(t, "silence", bytes.Repeat(frame, 20), stream, 1600)
+		if d.format.Rate != 48000 || slices.ContainsFunc(d.samples, func(x float32) bool { return x != 0 }) || d.notices != "" {
+			t.Errorf("stream %v: %+v; notices %q", stream, d.format, d.notices)
 		}
 	}
 }

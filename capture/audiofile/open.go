@@ -142,10 +142,11 @@ func OpenStream(name string, in io.Reader, n *Notices) (Decoder, error) {
 	case isText:
 		return nil, fail(rawHint, "%s is text, not audio", name)
 	}
-	if !looksLikeFloats(head) {
-		if kind == isMP3 {
-			return openDecoder(name, &counter{r: r}, head, -1, n)
-		}
+	floats := looksLikeFloats(head)
+	if kind == isMP3 && (!floats || findMP3(head) == 0) { // frames of silence are zeros, which are floats
+		return openDecoder(name, &counter{r: r}, head, -1, n)
+	}
+	if !floats {
 		return nil, fail(rawHint, "%s is neither WAV nor raw 32-bit float samples", name)
 	}
 	return &wavDecoder{r: r, f: Format{Rate: SampleRate, Channels: 1, Frames: -1}, float: true, width: 4, left: -1, raw: true, notices: n}, nil
