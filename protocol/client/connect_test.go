@@ -474,8 +474,8 @@ func TestStreamAddressesThatAreRefused(t *testing.T) {
 		"":                                    "is not a stream address",
 	} {
 		_, err := client.OpenStream(context.Background(), address)
-		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "tok-123") {
-			t.Errorf("%s: %v, want %s", address, err, says)
+		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "tok-123") || !strings.Contains(hint.Of(err), "--public-url") {
+			t.Errorf("%s: %v; %s, want %s", address, err, hint.Of(err), says)
 			continue
 		}
 		checkText(t, err)

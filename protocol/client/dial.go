@@ -158,14 +158,15 @@ func (c *openingConn) NetConn() net.Conn { return c.Conn }
 
 // streamURL checks the address of a stream. Its errors do not show the token.
 func (c *Client) streamURL(address string) (*url.URL, error) {
+	const fix = "It must begin with wss://: tell the operator of the service (hubbub serve: --public-url)."
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, hint.Errorf(hintWrongService, "the service returned a stream address that cannot be parsed")
+		return nil, hint.Errorf(fix, "the service returned a stream address that cannot be parsed")
 	}
 	u.Scheme = strings.ToLower(u.Scheme)
 	switch {
 	case u.Hostname() == "" || u.Scheme != "ws" && u.Scheme != "wss":
-		return nil, hint.Errorf(hintWrongService, "the service returned an address that is not a stream address: it begins with %q", protocol.Clean(u.Scheme+"://"+u.Host, 80))
+		return nil, hint.Errorf(fix, "the service returned an address that is not a stream address: it begins with %q", protocol.Clean(u.Scheme+"://"+u.Host, 80))
 	case u.Scheme == "ws" && c.base.Scheme == "https":
 		return nil, hint.Errorf("Audio is not sent unencrypted to a service reached over TLS; tell its operator (hubbub serve: --public-url).",
 			"the service returned a stream address without TLS, ws://%s", protocol.Clean(u.Host, 80))
