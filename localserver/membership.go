@@ -1,6 +1,7 @@
 package localserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,7 +108,13 @@ func (s *Server) expire(ctx context.Context, rec store.Stream, cause string) err
 	// that was interrupted is repeated.
 	_, received, err := s.store.Snapshot(ctx, rec.ID)
 	if err == nil || errors.Is(err, store.ErrNotFound) {
-		err = s.store.Amend(ctx, rec.ID, func(stored [][]byte) ([][]byte, error) { return endTurns(stored, received) })
+		err = s.store.Amend(ctx, rec.ID, func(stored [][]byte) [][]byte {
+			ends, unread := endTurns(stored, received)
+			if unread != nil {
+				s.log.Error("an event of a stream is ignored", "stream", rec.ID, "error", unread)
+			}
+			return ends
+		})
 	}
 	if err == nil {
 		err = s.records.Finish(ctx, rec.ID, store.Failed, s.now().UTC(), cause)
@@ -120,14 +127,16 @@ func (s *Server) expire(ctx context.Context, rec store.Stream, cause string) err
 
 // endTurns returns an end for every turn that is open in the stored events of a
 // stream: where its newest snapshot was taken, or at the newest timestamp if that is
-// later, since nothing is known after it.
-func endTurns(stored [][]byte, received time.Duration) ([][]byte, error) {
+// later, since nothing is known after it. It ignores events that cannot be read and returns
+// the first error.
+func endTurns(stored [][]byte, received time.Duration) (ends [][]byte, unread error) {
 	last := received.Seconds()
 	var open []protocol.Event // starts, in order
 	for _, raw := range stored {
 		e, err := protocol.ParseEvent(raw)
 		if err != nil {
-			return nil, err
+			unread = cmp.Or(unread, err)
+			continue
 		}
 		last = max(last, e.Timestamp)
 		switch e.Type {
@@ -137,10 +146,9 @@ func endTurns(stored [][]byte, received time.Duration) ([][]byte, error) {
 			open = slices.DeleteFunc(open, func(o protocol.Event) bool { return o.Speaker == e.Speaker })
 		}
 	}
-	var ends [][]byte
 	for _, o := range open {
 		last = max(last, o.Timestamp+stream.Resolution.Seconds())
 		ends = append(ends, protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, last, o.Speaker).Raw)
 	}
-	return ends, nil
+	return ends, unread
 }

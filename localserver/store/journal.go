@@ -94,17 +94,13 @@ func (s *Store) Append(ctx context.Context, stream string, first int, messages [
 // Amend completes the events of another node's stream, once: it reads them and appends
 // what edit returns for them, as one step. After that the earlier writer can append no
 // more, also if there was nothing to add.
-func (s *Store) Amend(ctx context.Context, stream string, edit func(stored [][]byte) ([][]byte, error)) error {
+func (s *Store) Amend(ctx context.Context, stream string, edit func(stored [][]byte) [][]byte) error {
 	for {
 		stored, end, err := s.read(ctx, stream)
 		if err != nil || end.final {
 			return wrap("amend events", err)
 		}
-		added, err := edit(stored)
-		if err != nil {
-			return err
-		}
-		if err = s.publishEntry(ctx, stream, end, added, true); !errors.Is(err, ErrConflict) {
+		if err = s.publishEntry(ctx, stream, end, edit(stored), true); !errors.Is(err, ErrConflict) {
 			s.tails.Delete(stream)
 			return wrap("amend events", err)
 		}

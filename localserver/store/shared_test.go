@@ -192,11 +192,11 @@ func TestAmendedJournalIsClosedToItsWriter(t *testing.T) {
 				testkit.NoError(t, s.Append(ctx, stream, 0, stored))
 				before, _ := s.tails.Load(stream)
 				for range 2 { // the second time there is nothing to do
-					testkit.NoError(t, s.Amend(ctx, stream, func([][]byte) (added [][]byte, _ error) {
+					testkit.NoError(t, s.Amend(ctx, stream, func([][]byte) (added [][]byte) {
 						for _, e := range end {
 							added = append(added, []byte(e))
 						}
-						return added, nil
+						return added
 					}))
 				}
 				if !restarted { // the earlier writer is another process, which knows only its own writes

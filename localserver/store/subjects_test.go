@@ -24,7 +24,7 @@ func TestOddNamesReachNoSubject(t *testing.T) {
 			errs["finish"] = s.Finish(ctx, name, Done, time.Now(), "")
 			errs["renew"] = s.Renew(ctx, name)
 			errs["append"] = s.Append(ctx, name, 0, [][]byte{[]byte("1")})
-			errs["amend"] = s.Amend(ctx, name, func([][]byte) ([][]byte, error) { return [][]byte{[]byte("1")}, nil })
+			errs["amend"] = s.Amend(ctx, name, func([][]byte) [][]byte { return [][]byte{[]byte("1")} })
 			_, err = s.Messages(ctx, name)
 			errs["messages"] = err
 			_, _, err = s.Since(ctx, name, 0)
