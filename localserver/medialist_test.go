@@ -98,6 +98,14 @@ func TestPagesOfMedia(t *testing.T) {
 	}
 }
 
+// Without a data folder the storage of an account is what the store has.
+func TestAccountStorageInMemory(t *testing.T) {
+	t.Parallel()
+	if l := serve(t).listed(""); l.Limit != store.MediaMemory {
+		t.Errorf("%d bytes", l.Limit)
+	}
+}
+
 // An upload beyond the quota of its account is refused with what to do, and there is room
 // again after a deletion.
 func TestAccountStorageOfUploads(t *testing.T) {

@@ -75,7 +75,8 @@ type Options struct {
 	// DefaultMaxMedia.
 	MaxMedia int64
 	// AccountStorage bounds the media of one account, in bytes, over all nodes
-	// that share a store. 0 means DefaultAccountStorage.
+	// that share a store. 0 means DefaultAccountStorage. A store in memory has
+	// store.MediaMemory at most.
 	AccountStorage int64
 	// KeepAudio stores the audio of every stream that is done, as
 	// media://live/<id>/audio.wav, for as long as any other object.
@@ -188,6 +189,9 @@ func (o Options) withDefaults() Options {
 	o.Jobs = cmp.Or(o.Jobs, cores)
 	o.MaxMedia = cmp.Or(o.MaxMedia, DefaultMaxMedia)
 	o.AccountStorage = cmp.Or(o.AccountStorage, DefaultAccountStorage)
+	if o.DataDir == "" && o.NATS == "" {
+		o.AccountStorage = min(o.AccountStorage, store.MediaMemory)
+	}
 	if o.NewDiarizer == nil {
 		config := o.Engine
 		o.NewDiarizer = func() (stream.Diarizer, error) { return engine.New(config) }

@@ -30,9 +30,11 @@ const (
 	// mediaChunk is the size of a chunk, in bytes: one message each, well
 	// within the 1 MiB that a message may have.
 	mediaChunk = 256 << 10
-	// mediaMemory bounds the media of a store in memory, in bytes, so that they
+	// MediaMemory bounds the media of a store in memory, in bytes, so that they
 	// leave room for streams.
-	mediaMemory = 160 << 20
+	MediaMemory = 160 << 20
+	// chunksOverhead is beyond what the NATS server adds to that many bytes of chunks.
+	chunksOverhead = 1 << 20
 	// writeLease is how long a write may make no progress.
 	writeLease = 5 * time.Minute
 	// readGrace is how long a replaced or deleted object can still be read.
@@ -124,7 +126,7 @@ func chunkSubject(blob string, n int64) (string, error) {
 func (s *Store) setUpMedia(ctx context.Context, storage jetstream.StorageType) (err error) {
 	maxBytes := int64(-1)
 	if storage == jetstream.MemoryStorage {
-		maxBytes = mediaMemory
+		maxBytes = MediaMemory + chunksOverhead
 	}
 	chunks, err := s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: datafolder.MediaStream, Subjects: []string{"hubbub.media.*.*"}, Storage: storage, Replicas: s.replicas,

@@ -346,7 +346,7 @@ func TestMediaStoreFull(t *testing.T) {
 	testkit.NoError(t, err)
 	chunk := noise(mediaChunk, 1)
 	for n := 0; err == nil; n += len(chunk) {
-		if n > 2*mediaMemory {
+		if n > 2*MediaMemory {
 			t.Fatal("the store has no limit")
 		}
 		_, err = w.Write(chunk)
@@ -362,6 +362,28 @@ func TestMediaStoreFull(t *testing.T) {
 		t.Errorf("%d chunks are left", n)
 	}
 	put(t, s, "a", "x", []byte("later"), noon)
+}
+
+// An account with all of the storage in memory has a message of its own when it is used up.
+func TestMediaMemoryIsAQuota(t *testing.T) {
+	s, err := Open(t.Context(), Options{AccountStorage: MediaMemory})
+	testkit.NoError(t, err)
+	defer func() { _ = s.Close() }()
+	w, err := s.CreateMedia(t.Context(), "a", "x", at(noon))
+	testkit.NoError(t, err)
+	defer w.Abort()
+	for range MediaMemory / mediaChunk {
+		if _, err := w.Write(noise(mediaChunk, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err = w.Write([]byte("x")); err == nil {
+		_, err = w.Commit(nil)
+	}
+	var q *QuotaError
+	if !errors.As(err, &q) || q.Limit != MediaMemory {
+		t.Error(err)
+	}
 }
 
 func BenchmarkMediaWrite(b *testing.B) {
