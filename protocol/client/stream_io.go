@@ -74,7 +74,7 @@ func (s *Stream) event(kind int, payload []byte) protocol.Event {
 		e = protocol.Event{Raw: protocol.OneLine([]byte(text)), Err: text + ", which services do not send"}
 	}
 	e.Received = time.Now()
-	if clean := s.redactor.Text(e.Message); clean != e.Message {
+	if clean := s.redactor.Text(e.Message); e.Type == protocol.TypeError && clean != e.Message {
 		e.Message, e.Raw = clean, s.redactor.JSON(e.Raw)
 	}
 	if e.Err != "" && kind == websocket.TextMessage {
