@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -124,14 +125,28 @@ func TestWatcherEndsOpenTurns(t *testing.T) {
 	}
 }
 
-// An event far beyond the audio does not hide the turns of the stream that resumes.
+// Events far beyond the audio do not hide the turns of the stream that resumes, nor does the end of a turn that began there,
+// where audio was lost.
 func TestWatcherFollowsAfterAWrongEvent(t *testing.T) {
-	c := resumedService(t, func(int) string { return `,"resumedBy":"second"` },
-		closes(websocket.CloseNormalClosure, "error: connection lost", event("start", 1, "A"), event("end", 2, "A"), event("start", 3600, "C"), event("end", 3601, "C"), state(5.5)),
-		closes(websocket.CloseNormalClosure, "done", event("start", 2, "B"), event("end", 3, "B")))
-	got, _ := watchAll(t, c, time.Minute)
-	if want := []string{"start A 1", "end A 2", "start C 3600", "end C 3601", "state 5.5", "lost", "continues true {5.5 5.5}", "start B 6", "end B 7"}; fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got  %v\nwant %v", got, want)
+	for _, c := range []struct {
+		wrong    []string
+		received float64
+		want     []string
+	}{
+		{[]string{event("start", 3600, "C"), event("end", 3601, "C")}, 5.5,
+			[]string{"start C 3600", "end C 3601", "state 5.5", "lost", "continues true {5.5 5.5}"}},
+		{[]string{event("start", 3600, "C")}, 3,
+			[]string{"start C 3600", "state 3", "lost", "end C 3600.001", "continues true {3 4}"}},
+	} {
+		first := slices.Concat([]string{event("start", 1, "A"), event("end", 2, "A")}, c.wrong, []string{state(c.received)})
+		client := resumedService(t, func(int) string { return `,"resumedBy":"second"` },
+			closes(websocket.CloseNormalClosure, "error: connection lost", first...),
+			closes(websocket.CloseNormalClosure, "done", event("start", 2, "B"), event("end", 3, "B")))
+		got, _ := watchAll(t, client, time.Minute)
+		want := slices.Concat([]string{"start A 1", "end A 2"}, c.want, []string{"start B 6", "end B 7"})
+		if !slices.Equal(got, want) {
+			t.Errorf("got  %v\nwant %v", got, want)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ func (m *eventMerger) nextStream(cut float64, resumed bool) (out []protocol.Even
 		out = m.abandon()
 	}
 	m.streams++
-	m.cut = max(cut, m.last) // an abandoned turn may end a millisecond later
+	m.cut = max(cut, min(m.last, protocol.Round1ms(cut+0.001))) // an abandoned turn may end a millisecond later, a wrong one anywhere
 	m.early, m.moved = nil, map[turnStart]float64{}
 	if !resumed {
 		m.notResumed++
