@@ -27,7 +27,8 @@ type prober struct {
 	prefix     string // of the media locations, different in each run
 	waits      atomic.Int32
 	tests      atomic.Int32          // requests to GET /v1/test with the key, for the rate limit
-	hangs      atomic.Pointer[error] // the handshake of a stream got no response in time
+	hangs      atomic.Pointer[error] // the handshake of a stream got no response in time, and none before did
+	responds   atomic.Bool           // one did
 	background sync.WaitGroup        // steps that take long and run beside the rules
 
 	// Steps that are done once, however many rules use their result.
@@ -207,7 +208,10 @@ func (p *prober) dial(made protocol.LiveStream) *stream {
 	}
 	conn, resp, err := p.Client.Dial(p.ctx, made.URL, http.Header{})
 	var network net.Error
-	if errors.As(err, &network) && network.Timeout() {
+	switch {
+	case err == nil:
+		p.responds.Store(true)
+	case errors.As(err, &network) && network.Timeout() && !p.responds.Load():
 		p.hangs.Store(&err)
 	}
 	switch {

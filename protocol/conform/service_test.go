@@ -453,6 +453,35 @@ func TestHandshakesHang(t *testing.T) {
 	}
 }
 
+// Of a service that has opened streams, one handshake without a response fails its own rule only.
+func TestAHandshakeHangs(t *testing.T) {
+	t.Parallel()
+	var handshakes atomic.Int32
+	s := correctService()
+	address := protocoltest.Serve(t, protocoltest.Service{Handshake: func(w http.ResponseWriter, r *http.Request) {
+		if handshakes.Add(1) == 2 {
+			<-r.Context().Done()
+		} else if conn := protocoltest.Upgrade(w, r); conn != nil {
+			defer conn.Close()
+			s.stream(conn)
+		}
+	}}.Handler())
+	c, err := client.New(client.Options{BaseURL: address, APIKey: "secret-key", Timeout: 2 * time.Second})
+	testkit.NoError(t, err)
+	defer c.Close()
+	results, err := Run(t.Context(), Options{Client: c, Key: "secret-key", Speech: noise(time.Second), Only: []string{"stream/chunk-size", "stream/end", "stream/end-empty"}})
+	testkit.NoError(t, err)
+	skips := 0
+	for _, r := range results {
+		if strings.Contains(r.Seen, "no response from") {
+			skips++
+		}
+	}
+	if n := handshakes.Load(); skips != 1 || n != 3 {
+		t.Errorf("%d handshakes, %+v", n, results)
+	}
+}
+
 // After an interrupt the remaining rules are skipped, and nothing keeps running.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
