@@ -233,7 +233,7 @@ func looks(b *browsertest.Browser, page string) {
 		// On paper nothing can be clicked.
 		b.Call("Emulation.setEmulatedMedia", map[string]any{"media": "print"}, nil)
 		for _, selector := range []string{"#now", "#play", "#in"} {
-			if b.Eval(`document.querySelector("` + selector + `").offsetHeight`) != 0.0 {
+			if b.Eval(`document.querySelector("`+selector+`").offsetHeight`) != 0.0 {
 				b.T.Errorf("%s is printed", selector)
 			}
 		}
