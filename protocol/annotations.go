@@ -353,6 +353,7 @@ type AnnotationsStore struct {
 	before   []Annotations // for Undo, oldest first
 	revision int64
 	saved    Annotations
+	savedAt  int64                  // their revision
 	saves    func(Annotations) bool // see SavedBy
 	changes  chan struct{}
 }
@@ -418,13 +419,13 @@ func (s *AnnotationsStore) set(a Annotations) {
 // Changes signals changes: one value stands for any number of them.
 func (s *AnnotationsStore) Changes() <-chan struct{} { return s.changes }
 
-// MarkSaved says which annotations are saved. Where the current ones are, it changes nothing: a
-// may be older, of a writer that took longer.
-func (s *AnnotationsStore) MarkSaved(a Annotations) {
+// MarkSaved says which annotations are saved, and their revision. An older one than the last changes
+// nothing: its writer took longer.
+func (s *AnnotationsStore) MarkSaved(a Annotations, revision int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.now.Equal(s.saved) {
-		s.saved = a
+	if revision >= s.savedAt {
+		s.saved, s.savedAt = a, revision
 	}
 }
 

@@ -323,12 +323,12 @@ func TestAnnotationsStore(t *testing.T) {
 	if err := rename("SPEAKER_01"); !errors.Is(err, ErrNameInUse) {
 		t.Error(err)
 	}
-	saved, _ := s.Load()
-	s.MarkSaved(saved)
+	saved, revision := s.Load()
+	s.MarkSaved(saved, revision)
 	if s.Unsaved() {
 		t.Error("saved, but unsaved")
 	}
-	s.MarkSaved(first) // by a writer that took longer
+	s.MarkSaved(first, revision-1) // by a writer that took longer
 	if s.Unsaved() {
 		t.Error("saved, but unsaved after an older state was saved, too")
 	}
@@ -352,6 +352,14 @@ func TestAnnotationsStore(t *testing.T) {
 	}
 	if _, _, ok := s.Undo(); ok || !s.Unsaved() {
 		t.Error("undone without end, or saved")
+	}
+	s = NewAnnotationsStore(first)
+	testkit.NoError(t, rename("Ben"))
+	saved, revision = s.Load()
+	s.Undo()
+	s.MarkSaved(saved, revision) // what was undone while it was written
+	if !s.Unsaved() {
+		t.Error("an undone name is what is saved, but nothing is unsaved")
 	}
 }
 

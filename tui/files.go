@@ -59,10 +59,10 @@ func (m *model) asyncDone(msg asyncMsg) tea.Cmd {
 }
 
 func (m *model) export() tea.Cmd {
-	a, _ := m.annotations.Load()
+	a, revision := m.annotations.Load()
 	return m.runAsync("export", "exporting", func() (string, error) { return m.o.Export(a) }, func(err error) {
 		if err == nil {
-			m.annotations.MarkSaved(a)
+			m.annotations.MarkSaved(a, revision)
 		}
 	})
 }

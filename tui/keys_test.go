@@ -271,8 +271,7 @@ func TestQuittingAsksForUnsavedChanges(t *testing.T) {
 	}
 	m = testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 100, 30)
 	press(m, "b", "enter")
-	saved, _ := m.annotations.Load()
-	m.annotations.MarkSaved(saved)
+	m.annotations.MarkSaved(m.annotations.Load())
 	if cmd := press(m, "q"); cmd == nil || cmd() == nil {
 		t.Error("q asks about what is saved")
 	}

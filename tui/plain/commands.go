@@ -301,12 +301,12 @@ func (a *Accessible) undo(string) error {
 }
 
 func (a *Accessible) export(string) error {
-	annotations, _ := a.o.Annotations.Load()
+	annotations, revision := a.o.Annotations.Load()
 	text, err := a.o.Export(annotations)
 	if err != nil {
 		return a.result("", err)
 	}
-	a.o.Annotations.MarkSaved(annotations)
+	a.o.Annotations.MarkSaved(annotations, revision)
 	return a.printf("%s", text)
 }
 

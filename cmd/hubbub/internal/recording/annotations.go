@@ -73,7 +73,7 @@ func (s *AnnotationsSaver) save() {
 		err = atomicfile.WriteFile(s.path, raw, 0o666)
 	}
 	if err == nil && whole {
-		s.store.MarkSaved(annotations)
+		s.store.MarkSaved(annotations, revision)
 	}
 	if s.err = err; err != nil {
 		s.store.SavedBy(nil)

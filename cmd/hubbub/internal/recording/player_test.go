@@ -250,8 +250,7 @@ func TestSaveAnnotations(t *testing.T) {
 	if store.Unsaved() {
 		t.Error("a change that the end saves counts as unsaved")
 	}
-	exported, _ := store.Load()
-	store.MarkSaved(exported)
+	store.MarkSaved(store.Load())
 	testkit.NoError(t, k.Close())
 	r := &Recording{Dir: dir}
 	if err := r.readAnnotations(); err != nil || r.Annotations.Name("A") != "Bea" {
