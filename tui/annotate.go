@@ -59,7 +59,7 @@ func withLane(what string, do func(m *model, label string)) func(*model) tea.Cmd
 		}
 		switch s := m.session(); {
 		case ok && r.label != "" && s.Index(label) < 0: // found by a search, in a replay
-			m.notify(r.name+" has not spoken yet: "+m.keyOf("jump")+" plays the turn", canvas.Dim)
+			m.notify(r.name+" has not spoken yet: "+m.keyOf("jump")+" goes there", canvas.Dim)
 		case len(s.Speakers) == 0:
 			m.notify("nobody has spoken yet", canvas.Dim)
 		case s.Index(label) >= 0:

@@ -117,7 +117,7 @@ func TestSearchInAReplay(t *testing.T) {
 	press(m, "enter")
 	screenHas(t, m, "SPEAKER_01")
 	press(m, "home", "r")
-	screenHas(t, m, "SPEAKER_01 has not spoken yet: enter plays the turn")
+	screenHas(t, m, "SPEAKER_01 has not spoken yet: enter goes there")
 	press(m, "enter")
 	if len(p.Sought) != 1 || p.Sought[0] != 9 {
 		t.Errorf("sought %v", p.Sought)
