@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
+	"slices"
 
 	"github.com/minio/highwayhash"
 )
@@ -30,6 +31,10 @@ const (
 	// longestRecord is beyond every record that the store writes, in bytes.
 	longestRecord = 4 << 20
 	withHeaders   = 1 << 31
+	// markers are the bits of a sequence number that say that a message was deleted; its
+	// record has no subject. No other sequence number is longestSequence or more.
+	markers         = 1<<63 | 1<<62
+	longestSequence = 1 << 48
 )
 
 // block is what a check found in a block file.
@@ -81,7 +86,7 @@ func recordAt(h hash.Hash64, raw []byte) int {
 	if len(raw) < recordHead+recordHash {
 		return 0
 	}
-	length := binary.LittleEndian.Uint32(raw)
+	length, sequence := binary.LittleEndian.Uint32(raw), binary.LittleEndian.Uint64(raw[4:])
 	subject := int(binary.LittleEndian.Uint16(raw[20:]))
 	n := int(length &^ withHeaders)
 	body := recordHead + subject
@@ -89,6 +94,12 @@ func recordAt(h hash.Hash64, raw []byte) int {
 		body += 4
 	}
 	if n > longestRecord || n > len(raw) || body > n-recordHash {
+		return 0
+	}
+	// Most of what is inside a damaged record must not get a hash: up to all that follows is
+	// hashed, at each of its bytes.
+	if sequence&^markers >= longestSequence || subject == 0 && sequence&markers == 0 ||
+		slices.ContainsFunc(raw[recordHead:recordHead+subject], func(c byte) bool { return c <= ' ' || c == 0x7f }) {
 		return 0
 	}
 	h.Reset()
