@@ -260,7 +260,7 @@ func (b bucket) change(ctx context.Context, key string, step func(ctx context.Co
 
 // each calls visit for the newest value of every key that matches one of some
 // patterns, once it has seen everything up to a revision. The revision is that of a
-// matching key, or 0. A value that visit cannot read is logged: it remains until it expires.
+// matching key, or 0. A value that visit cannot read is logged, once: it remains until it expires.
 func (b bucket) each(ctx context.Context, patterns []string, upTo uint64, visit func(jetstream.KeyValueEntry) error) error {
 	entries, err := b.newest(ctx, patterns, upTo)
 	if err == nil {
@@ -273,8 +273,13 @@ func (b bucket) each(ctx context.Context, patterns []string, upTo uint64, visit 
 		if entry == nil || entry.Operation() != jetstream.KeyValuePut {
 			continue
 		}
-		if err := visit(entry); err != nil {
-			b.stream.store.log.Error("a record of the store is ignored", "bucket", b.kv.Bucket(), "error", err)
+		err := visit(entry)
+		if err == nil {
+			continue
+		}
+		s := b.stream.store
+		if _, logged := s.ignored.LoadOrStore(fmt.Sprint(b.prefix, entry.Key(), " ", entry.Revision()), true); !logged {
+			s.log.Error("a record of the store is ignored", "bucket", b.kv.Bucket(), "error", err)
 		}
 	}
 	return nil

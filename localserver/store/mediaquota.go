@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,14 +68,12 @@ func (s *Store) accountMedia(ctx context.Context, key string, upTo uint64) (acco
 	err := s.media.names.each(ctx, []string{namePrefix + account + ".*", unreferencedPrefix + account + ".*"}, upTo,
 		func(entry jetstream.KeyValueEntry) error {
 			if strings.HasPrefix(entry.Key(), namePrefix) {
-				var rec mediaRecord
-				err := json.Unmarshal(entry.Value(), &rec)
+				rec, err := decode[mediaRecord](entry.Key(), entry.Value())
 				a.records[rec.Blob] = rec
 				return err
 			}
-			u := accountEntry{revision: entry.Revision()}
-			err := json.Unmarshal(entry.Value(), &u.unreferenced)
-			a.entries[entry.Key()[strings.LastIndexByte(entry.Key(), '.')+1:]] = u
+			u, err := decode[unreferenced](entry.Key(), entry.Value())
+			a.entries[entry.Key()[strings.LastIndexByte(entry.Key(), '.')+1:]] = accountEntry{u, entry.Revision()}
 			return err
 		})
 	return a, err

@@ -92,6 +92,7 @@ type Store struct {
 
 	replicas int      // of everything
 	tails    sync.Map // of the journals that this process writes: stream to tail; Finish forgets them
+	ignored  sync.Map // the records that cannot be read and were logged, by key and revision
 
 	streams   bucket
 	events    jetstream.Stream
