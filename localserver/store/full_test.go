@@ -62,8 +62,8 @@ func finish(s *Store, id string) error {
 	return s.Finish(ctx, id, Done, noon, "")
 }
 
-// Media and large requests leave space for streams, and new streams leave space in which running
-// ones are finished.
+// Media and large requests leave space for streams, also those of sessions that reconnect, and
+// new streams leave space in which running ones are finished.
 func TestReserveIsForRunningStreams(t *testing.T) {
 	for name, o := range map[string]Options{"memory": {}, "disk": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -79,8 +79,10 @@ func TestReserveIsForRunningStreams(t *testing.T) {
 			if err := s.Ping(ctx); err != nil {
 				t.Errorf("with space for streams: %v", err)
 			}
+			resume := "" // an earlier stream
 			create := func(id string, size int) error {
 				rec := record(id)
+				rec.Resume = resume
 				rec.Input = json.RawMessage(`"` + strings.Repeat("x", size) + `"`)
 				return s.Create(ctx, rec, "secret")
 			}
@@ -102,6 +104,15 @@ func TestReserveIsForRunningStreams(t *testing.T) {
 			}
 			if err := s.CreateJob(ctx, Job{ID: "large", Account: "a", Request: json.RawMessage(`"` + strings.Repeat("x", 5000) + `"`)}); !Full(err) {
 				t.Errorf("a large job: %v", err)
+			}
+			resume = "running"
+			if err := create("resumed", 200_000); err != nil {
+				t.Errorf("a large request that resumes a stream: %v", err)
+			}
+			fill("resumed", 200_000)
+			resume = ""
+			if err := errors.Join(s.Ping(ctx), create("small", 100)); err != nil {
+				t.Errorf("after large requests that resume a stream: %v", err)
 			}
 			events := [][]byte{make([]byte, 300<<10)} // of running streams
 			for i := 0; ; i++ {

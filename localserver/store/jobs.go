@@ -195,7 +195,7 @@ func (s *Store) CreateJob(ctx context.Context, j Job) (err error) {
 	if len(raw) > maxNewJob {
 		return ErrTooLarge
 	}
-	if err = s.admitRequest(ctx, len(raw)); err != nil {
+	if err = s.admitRequest(ctx, len(raw), false); err != nil {
 		return err
 	}
 	if j.Entry, err = s.enqueue(ctx, RunQueue, j, raw); err != nil {

@@ -51,15 +51,16 @@ func (s *Store) space(ctx context.Context) (free, total int64, err error) {
 }
 
 // How many reserves new work must leave free: media and large requests leave one for new
-// streams.
+// streams, and for sessions that reconnect most of it.
 const (
-	forStreams = 1
-	forMedia   = 2
+	forStreams = 1.0
+	forResumed = 1.25
+	forMedia   = 2.0
 )
 
 // admit fails with errFull if new work of n bytes would leave less than some
 // reserves free. What finishes running streams does not ask.
-func (s *Store) admit(ctx context.Context, n, reserves int64) error {
+func (s *Store) admit(ctx context.Context, n int64, reserves float64) error {
 	if s.Shared() {
 		return nil
 	}
@@ -71,13 +72,16 @@ func (s *Store) admit(ctx context.Context, n, reserves int64) error {
 }
 
 // admitRequest admits a new stream or job whose record has so many bytes. Records are stored
-// for two days, and no quota counts them. So large ones leave space for small ones, as media do:
-// one account cannot stop the streams of all.
-func (s *Store) admitRequest(ctx context.Context, size int) error {
-	if size > smallRequest {
-		return s.admit(ctx, recordSpace, forMedia)
+// for two days, and no quota counts them. So large ones leave space for small ones, those that
+// resume a stream the least: one account cannot stop the streams of all.
+func (s *Store) admitRequest(ctx context.Context, size int, resumes bool) error {
+	switch {
+	case size <= smallRequest:
+		return s.admit(ctx, recordSpace, forStreams)
+	case resumes: // with its voiceprints
+		return s.admit(ctx, recordSpace, forResumed)
 	}
-	return s.admit(ctx, recordSpace, forStreams)
+	return s.admit(ctx, recordSpace, forMedia)
 }
 
 // AdmitDeletion fails with errFull while the disk has no space for what a deletion writes.
@@ -133,8 +137,8 @@ func AdmitFile(dir string, n int64) error {
 	return within(free, total, n, forStreams)
 }
 
-func within(free, total, n, reserves int64) error {
-	if keep := reserves * reserve(total); free-n < keep {
+func within(free, total, n int64, reserves float64) error {
+	if keep := int64(reserves * float64(reserve(total))); free-n < keep {
 		return fmt.Errorf("%w: %d KiB are free, %d KiB are reserved", errFull, max(free, 0)>>10, keep>>10)
 	}
 	return nil

@@ -95,7 +95,7 @@ func (s *Store) Create(ctx context.Context, rec Stream, token string) error {
 	if len(raw) > maxRecord {
 		return ErrTooLarge
 	}
-	if err = s.admitRequest(ctx, len(raw)); err == nil {
+	if err = s.admitRequest(ctx, len(raw), rec.Resume != ""); err == nil {
 		_, err = s.streams.write(ctx, rec.ID, raw, 0)
 	}
 	return s.report("create stream", err)
