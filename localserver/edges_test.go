@@ -2,7 +2,9 @@ package localserver
 
 import (
 	"bufio"
+	"crypto/tls"
 	"encoding/base64"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -56,6 +58,25 @@ func TestBodyThatGrows(t *testing.T) {
 	h.do("POST", "/v1/live", testKey, strings.NewReader(body)).apiError(t, 413)
 	body = `{"a":"` + strings.Repeat("x", 250_000) + `"}`
 	h.do("POST", "/v1/live", testKey, strings.NewReader(body)).hasStatus(t, "a body that does not grow", 200)
+}
+
+// A client that ends its connection with the request may send all of a body before it reads why
+// the request is refused.
+func TestRefusedBodyOfALastRequest(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	body := strings.Repeat("x", 200_000)
+	for range 20 {
+		conn, err := tls.Dial("tcp", h.Addr().String(), h.dial.TLSClientConfig.Clone())
+		testkit.NoError(t, err)
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(testkit.Timeout))
+		_, err = fmt.Fprintf(conn, "POST /v1/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		testkit.NoError(t, err)
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		testkit.NoError(t, err)
+		read(t, res).hasStatus(t, "no key", http.StatusUnauthorized)
+	}
 }
 
 // A client may close its side after its request.
