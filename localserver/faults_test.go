@@ -192,36 +192,29 @@ func TestMute(t *testing.T) {
 	}
 }
 
-// Requests are refused, delayed or get another response; only those of
-// the given operation, and only as often as configured.
+// Faults affect every route of an operation, in order, as often as configured, and look like
+// the server's own refusals. Package faults tests what each of them does.
 func TestFaultsOfRequests(t *testing.T) {
 	t.Parallel()
-	h := serve(t, withFaults(t, "429=7s,times=1", "402,on=media-output", "401,on=test,times=1", "400,on=media-input",
-		"slow=300ms,on=status", "web-page,on=test,times=2"))
+	h := serve(t, withFaults(t, "429=7s,times=1", "web-page,on=test,times=1", "400,on=media-input,times=1", "418,on=all"))
 	res := h.do("POST", "/v1/live", testKey, nil)
 	res.apiError(t, 429)
 	if res.Header.Get("Retry-After") != "7" || res.Header.Get("X-RateLimit-Remaining") != "0" {
 		t.Errorf("%v", res.Header)
 	}
-	l := h.create()
-	h.do("POST", "/v1/media/output", testKey, strings.NewReader(`{"url":"media://x"}`)).apiError(t, 402)
-	if res := h.do("POST", "/v1/media/input", testKey, strings.NewReader(`{"url":"media://x"}`)); res.StatusCode != 400 || !strings.Contains(string(res.body), `"field":"body"`) {
+	if res := h.do("GET", "/v1/test", testKey, nil); !strings.Contains(string(res.body), "Log in") || res.StatusCode != 200 {
 		t.Errorf("%d %s", res.StatusCode, res.body)
 	}
-	h.do("GET", "/v1/test", testKey, nil).apiError(t, 401)
-	for range 2 {
-		if res := h.do("GET", "/v1/test", testKey, nil); !strings.Contains(string(res.body), "Log in") || res.StatusCode != 200 {
-			t.Errorf("%d %s", res.StatusCode, res.body)
+	if res := h.do("POST", "/v1/media/input", testKey, nil); res.StatusCode != 400 || !strings.Contains(string(res.body), `"field":"body"`) {
+		t.Errorf("%d %s", res.StatusCode, res.body)
+	}
+	for pattern := range h.patterns() {
+		method, path, _ := strings.Cut(pattern, " ")
+		res := h.do(method, strings.NewReplacer("{id}", "x", "{sealed}", "x").Replace(path), testKey, nil)
+		if refused := res.StatusCode == http.StatusTeapot; refused != strings.HasPrefix(path, "/v") {
+			t.Errorf("%s returned %d", pattern, res.StatusCode)
 		}
 	}
-	if res := h.do("GET", "/v1/test", testKey, nil); !strings.Contains(string(res.body), protocol.StatusOK) {
-		t.Errorf("%s", res.body)
-	}
-	began := time.Now()
-	if h.status(l.ID); time.Since(began) < 300*time.Millisecond {
-		t.Error("the response was not delayed")
-	}
-	h.do("GET", "/healthz", "healthz", nil).hasStatus(t, "", 200)
 }
 
 // Handshakes: refused, slow, or without a response, which ends with the client or

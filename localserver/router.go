@@ -37,9 +37,9 @@ func (s *Server) routes() http.Handler { return s.newHandler(s.patterns()) }
 func (s *Server) newHandler(patterns map[string]http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	for pattern, h := range patterns {
-		mux.Handle(pattern, completed(h))
+		mux.Handle(pattern, s.faults.Wrap(pattern, completed(h), refuse, s.streams.Drain()))
 	}
-	return httpconn.Handled(s.wrap(s.faults.Wrap(s.jsonErrors(mux), refuse, s.streams.Drain())))
+	return httpconn.Handled(s.wrap(s.jsonErrors(mux)))
 }
 
 // wrap adds to a handler what is done for every request.

@@ -1,12 +1,11 @@
 // Package faults makes the built-in server misbehave on purpose, so that
 // clients of the service can be tested against failures. Faults act at the
-// edges of the server only: Plan.Wrap in front of the HTTP operations,
+// edges of the server only: Plan.Wrap in front of its routes,
 // Plan.Stream between a stream and its socket. The server behind them works
 // normally, and its record of a stream is true, whatever the client was sent.
 package faults
 
 import (
-	"net/http"
 	"sync/atomic"
 	"time"
 )
@@ -93,25 +92,25 @@ var kinds = []*kind{
 	{"hostile-labels", nothing, "", atStream, "", "labels contain escape sequences and line breaks and are very long"},
 }
 
-// operations are what a fault of requests can affect: requests with a method, "" for
-// any, and a path, in which * stands for any text. A later one is more specific.
-var operations = []struct{ name, method, path string }{
-	{"test", "", "/v1/test"},
-	{"live", "", "/v1/live"},
-	{"status", "", "/v1/live/*"},
-	{"watch", "", "/v1/live/*/events"},
-	{"media-list", "", "/v1/media"},
-	{"media-delete", http.MethodDelete, "/v1/media"},
-	{"media-input", "", "/v1/media/input"},
-	{"media-output", "", "/v1/media/output"},
-	{"transfer", "", "/v1/media/objects/*"},
-	{"handshake", "", "/v1/stream/*"},
-	{"job-create", "", "/v1/diarize"},
-	{"job-create", "", "/v1/voiceprint"},
-	{"job-create", "", "/v1/identify"},
-	{"job-status", "", "/v1/jobs/*"},
-	{"job-cancel", http.MethodDelete, "/v1/jobs/*"},
-	{"job-list", "", "/v2/jobs"},
+// operations are what a fault of requests can affect, each with its routes in the server.
+var operations = []struct {
+	name   string
+	routes []string
+}{
+	{"test", []string{"GET /v1/test"}},
+	{"live", []string{"POST /v1/live"}},
+	{"status", []string{"GET /v1/live/{id}"}},
+	{"watch", []string{"GET /v1/live/{id}/events"}},
+	{"media-list", []string{"GET /v1/media"}},
+	{"media-delete", []string{"DELETE /v1/media"}},
+	{"media-input", []string{"POST /v1/media/input"}},
+	{"media-output", []string{"POST /v1/media/output"}},
+	{"transfer", []string{"PUT /v1/media/objects/{sealed}", "GET /v1/media/objects/{sealed}"}},
+	{"handshake", []string{"GET /v1/stream/{id}"}},
+	{"job-create", []string{"POST /v1/diarize", "POST /v1/voiceprint", "POST /v1/identify"}},
+	{"job-status", []string{"GET /v1/jobs/{id}"}},
+	{"job-cancel", []string{"DELETE /v1/jobs/{id}"}},
+	{"job-list", []string{"GET /v2/jobs"}},
 }
 
 // everyOperation stands for all of them.

@@ -153,7 +153,7 @@ func operationNames() (names []string) {
 	for _, o := range operations {
 		names = append(names, o.name)
 	}
-	return append(slices.Compact(names), everyOperation)
+	return append(names, everyOperation)
 }
 
 // form is the syntax of a fault of this kind.

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"hubbub/protocol"
@@ -20,19 +20,20 @@ const page = "<!DOCTYPE html><html><head><title>Log in to this network</title></
 // Refuser writes an error response, as the server does.
 type Refuser func(w http.ResponseWriter, r *http.Request, status int, message string)
 
-// Wrap puts the faults of requests in front of next. Once stopping is closed,
-// no response is delayed any more.
-func (p Plan) Wrap(next http.Handler, refuse Refuser, stopping <-chan struct{}) http.Handler {
-	if len(p) == 0 {
+// Wrap puts the faults of a route in front of next. Once stopping is closed, no response
+// is delayed any more.
+func (p Plan) Wrap(route string, next http.Handler, refuse Refuser, stopping <-chan struct{}) http.Handler {
+	op := operation(route)
+	others := func(f Fault) bool {
+		return f.kind.place != atRequest || op == "" || f.on != op && f.on != everyOperation
+	}
+	faults := slices.DeleteFunc(slices.Clone(p), others)
+	if len(faults) == 0 {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		op := operation(r)
-		for _, f := range p {
-			if f.kind.place != atRequest || op == "" || f.on != op && f.on != everyOperation || !f.applies() {
-				continue
-			}
-			if f.inject(w, r, refuse, stopping) {
+		for _, f := range faults {
+			if f.applies() && f.inject(w, r, refuse, stopping) {
 				return
 			}
 		}
@@ -40,18 +41,14 @@ func (p Plan) Wrap(next http.Handler, refuse Refuser, stopping <-chan struct{}) 
 	})
 }
 
-// operation returns the operation of a request, "" for those without faults:
-// health, metrics, and unknown paths.
-func operation(r *http.Request) (name string) {
+// operation is the operation of a route, "" for those without faults.
+func operation(route string) string {
 	for _, o := range operations {
-		path := r.URL.Path
-		before, after, wild := strings.Cut(o.path, "*")
-		matches := path == o.path || wild && strings.HasPrefix(path, before) && strings.HasSuffix(path, after)
-		if matches && (o.method == "" || o.method == r.Method) {
-			name = o.name
+		if slices.Contains(o.routes, route) {
+			return o.name
 		}
 	}
-	return name
+	return ""
 }
 
 // inject makes a request fail as the fault says, and reports whether the request must

@@ -196,32 +196,32 @@ func TestTimes(t *testing.T) {
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		spec, path string
-		status     int
-		header     string // its value follows
-		value      string
+		spec, route string
+		status      int
+		header      string // its value follows
+		value       string
 	}{
-		{"503", "/v1/live", 503, "Retry-After", ""},
-		{"503", "/v1/test", 200, "Retry-After", ""},
-		{"503,on=all", "/v1/test", 503, "Retry-After", ""},
-		{"503,on=all", "/health", 200, "Retry-After", ""},
-		{"503,on=job-create", "/v1/diarize", 503, "Retry-After", ""},
-		{"503,on=job-status", "/v1/jobs/x", 503, "Retry-After", ""},
-		{"503,on=job-list", "/v2/jobs", 503, "Retry-After", ""},
-		{"503,on=job-list", "/v1/diarize", 200, "Retry-After", ""},
-		{"429=7s", "/v1/live", 429, "X-RateLimit-Reset", "7"},
-		{"400", "/v1/live", 400, "Content-Type", "application/json"},
-		{"web-page,on=test", "/v1/test", 200, "Content-Type", "text/html; charset=utf-8"},
-		{"refuse-handshake", "/v1/stream/x", 403, "Retry-After", ""},
+		{"503", "POST /v1/live", 503, "Retry-After", ""},
+		{"503", "GET /v1/test", 200, "Retry-After", ""},
+		{"503,on=all", "GET /v1/test", 503, "Retry-After", ""},
+		{"503,on=all", "GET /healthz", 200, "Retry-After", ""},
+		{"503,on=job-create", "POST /v1/diarize", 503, "Retry-After", ""},
+		{"503,on=job-status", "GET /v1/jobs/{id}", 503, "Retry-After", ""},
+		{"503,on=job-list", "GET /v2/jobs", 503, "Retry-After", ""},
+		{"503,on=job-list", "POST /v1/diarize", 200, "Retry-After", ""},
+		{"429=7s", "POST /v1/live", 429, "X-RateLimit-Reset", "7"},
+		{"400", "POST /v1/live", 400, "Content-Type", "application/json"},
+		{"web-page,on=test", "GET /v1/test", 200, "Content-Type", "text/html; charset=utf-8"},
+		{"refuse-handshake", "GET /v1/stream/{id}", 403, "Retry-After", ""},
 	} {
-		h := plan(t, c.spec).Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+		h := plan(t, c.spec).Wrap(c.route, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
 			func(w http.ResponseWriter, _ *http.Request, status int, message string) {
 				http.Error(w, message, status)
 			}, nil)
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, c.path, nil))
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", nil))
 		if w.Code != c.status || w.Header().Get(c.header) != c.value {
-			t.Errorf("%s, %s: %d %v", c.spec, c.path, w.Code, w.Header())
+			t.Errorf("%s, %s: %d %v", c.spec, c.route, w.Code, w.Header())
 		}
 	}
 }
@@ -251,7 +251,7 @@ func TestDelays(t *testing.T) {
 			defer cancel()
 			stopping := make(chan struct{})
 			time.AfterFunc(c.stop, func() { close(stopping) })
-			h := plan(t, c.spec).Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), nil, stopping)
+			h := plan(t, c.spec).Wrap("POST /v1/live", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), nil, stopping)
 			begun := time.Now()
 			got := aborted(h, httptest.NewRequest(http.MethodPost, "/v1/live", nil).WithContext(ctx))
 			if took := time.Since(begun); got != c.aborted || took != c.after {
