@@ -57,7 +57,6 @@ func newMetrics(s *Server) *metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	gauge(m, "hubbub_streams_open", "Open streams.", s.streams.Count)
 	gauge(m, "hubbub_streams_limit", "Maximum number of open streams.", s.streams.Limit)
-	gauge(m, "hubbub_engine_realtime_factor", "Seconds of engine time per second of audio, since the start.", c.RealTimeFactor)
 	gauge(m, "hubbub_engine_overloaded", "1 while no new streams are accepted because the open ones are late, otherwise 0.", func() float64 {
 		if s.admitStream("") == errOverloaded {
 			return 1
@@ -66,7 +65,6 @@ func newMetrics(s *Server) *metrics {
 	})
 	gauge(m, "hubbub_outbox_streams", "Streams that have ended and whose end is not in the store yet.", func() int { return s.outbox.Len() })
 	gauge(m, "hubbub_store_damaged_bytes", "Bytes of records that were not intact when the store was opened.", func() int64 { return s.store.Damage().Bytes })
-	gauge(m, "hubbub_store_damaged_ranges", "Contiguous ranges of them, each of one record at least.", func() int { return s.store.Damage().Ranges })
 	m.counter("hubbub_streams_opened_total", "Streams opened.", nil, c.Opened.Load)
 	m.counters("hubbub_streams_ended_total", "Streams ended.", "status", map[string]func() int64{"done": c.Done.Load, "error": c.Failed.Load})
 	gauge(m, "hubbub_watchers_open", "Connected watchers.", s.watchers.Count)
@@ -125,8 +123,6 @@ func (m *metrics) registerJobs(s *Server) {
 	})
 	m.counters("hubbub_webhooks_total", "Requests of webhooks that this node made.", "outcome",
 		map[string]func() int64{"delivered": c.HooksDelivered.Load, "failed": c.HooksFailed.Load})
-	m.counter("hubbub_jobs_audio_seconds_total", "Seconds of audio that the jobs of this node have processed.", nil,
-		func() int64 { return c.AudioMillis.Load() / 1000 })
 }
 
 // storeFailed counts a call of the store that failed.

@@ -155,9 +155,6 @@ func (a *attempt) read(path string, limit time.Duration, from, to float64, push 
 			return err
 		}
 		samples += int64(n)
-		if from == 0 {
-			a.Counters.AudioMillis.Add(int64(n) * 1000 / offline.SampleRate)
-		}
 		if duration > 0 {
 			a.progress(from + (to-from)*min(float64(samples)/(duration.Seconds()*offline.SampleRate), 1))
 		}

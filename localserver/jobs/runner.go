@@ -81,8 +81,6 @@ type Counters struct {
 	Returned atomic.Int64
 	// HooksDelivered and HooksFailed are requests of webhooks.
 	HooksDelivered, HooksFailed atomic.Int64
-	// AudioMillis is the length of the audio that was processed.
-	AudioMillis atomic.Int64
 }
 
 // Runner takes jobs from the queue and runs them.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"hubbub/localserver/store"
-	"hubbub/protocol"
 )
 
 // Counters count what the streams and watchers of a server have done.
@@ -20,7 +19,6 @@ type Counters struct {
 	Watchers             atomic.Int64
 	SlowWatchers         atomic.Int64 // disconnected because they did not read
 	WatchErrors          atomic.Int64 // error messages that were not passed on to watchers
-	engineTime           atomic.Int64 // a time.Duration
 
 	WordsRecognised, WordsFailed, WordsDropped atomic.Int64 // turns, of streams that have ended
 
@@ -28,23 +26,6 @@ type Counters struct {
 	// diarizer took for it and the time since it arrived. Streams call it
 	// concurrently.
 	OnChunk func(took, lag time.Duration)
-}
-
-// RealTimeFactor is the seconds of diarization for a second of audio.
-func (c *Counters) RealTimeFactor() float64 {
-	audio := time.Duration(c.Chunks.Load()) * protocol.ChunkDuration
-	if audio == 0 {
-		return 0
-	}
-	return time.Duration(c.engineTime.Load()).Seconds() / audio.Seconds()
-}
-
-// pushed counts one chunk.
-func (c *Counters) pushed(took, lag time.Duration) {
-	c.engineTime.Add(int64(took))
-	if c.OnChunk != nil {
-		c.OnChunk(took, lag)
-	}
 }
 
 // ended counts the end of a stream.

@@ -170,7 +170,7 @@ func (s *Stream) Run(ctx context.Context, drain <-chan struct{}) {
 	s.counters.ended(end, s.validator.corrections, s.journal.missing())
 	s.log.Info("stream closed", "status", string(end.status), "cause", end.cause,
 		"audio", s.received, "duration", time.Since(began).Round(time.Millisecond),
-		"moved", s.validator.corrections.Moved, "dropped", s.validator.corrections.Dropped, "ended", s.validator.corrections.Ended)
+		"moved", s.validator.corrections.Moved, "dropped", s.validator.corrections.Dropped)
 }
 
 // sendError sends an error message to the client and its watchers.

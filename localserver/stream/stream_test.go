@@ -432,17 +432,3 @@ func TestHostileDiarizer(t *testing.T) {
 		}
 	})
 }
-
-func TestCounters(t *testing.T) {
-	var n Counters
-	if n.RealTimeFactor() != 0 {
-		t.Error("a factor without audio")
-	}
-	var seen [2]time.Duration
-	n.OnChunk = func(took, lag time.Duration) { seen = [2]time.Duration{took, lag} }
-	n.Chunks.Add(1)
-	n.pushed(25*time.Millisecond, time.Second)
-	if n.RealTimeFactor() != 0.25 || seen != [2]time.Duration{25 * time.Millisecond, time.Second} {
-		t.Errorf("factor %v, %v", n.RealTimeFactor(), seen)
-	}
-}

@@ -43,7 +43,6 @@ type speaker struct {
 type corrections struct {
 	Moved   int64 // timestamps that were out of order, too late or too close
 	Dropped int64 // starts and ends that had no counterpart
-	Ended   int64 // turns that were open at the end of the stream
 }
 
 // validate appends to out the events that may be sent. received is the length
@@ -122,7 +121,6 @@ func (v *validator) finish(received time.Duration, out []protocol.Event) []proto
 			v.corrections.Dropped++
 		}
 		if s.open {
-			v.corrections.Ended++
 			out = v.end(i, received, received, out)
 		}
 	}

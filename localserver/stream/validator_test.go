@@ -151,12 +151,12 @@ func TestValidatorCases(t *testing.T) {
 		corrections corrections
 	}{
 		"good":         {[][]engine.Event{{start(0, 0)}, {end(0, 150*ms)}}, "+0@0 -0@150", corrections{}},
-		"left open":    {[][]engine.Event{{start(0, 0)}}, "+0@0 -0@100", corrections{Ended: 1}},
+		"left open":    {[][]engine.Event{{start(0, 0)}}, "+0@0 -0@100", corrections{}},
 		"no length":    {[][]engine.Event{{start(0, 10*ms), end(0, 10*ms)}}, "+0@10 -0@11", corrections{Moved: 1}},
 		"rounds to 0":  {[][]engine.Event{{start(0, 10*ms+100), end(0, 10*ms+400_000)}}, "+0@10 -0@11", corrections{Moved: 1}},
 		"backwards":    {[][]engine.Event{{start(0, 50*ms), start(1, 20*ms)}, {end(1, 110*ms), end(0, 120*ms)}}, "+0@50 +1@50 -1@110 -0@120", corrections{Moved: 1}},
 		"future end":   {[][]engine.Event{{start(0, 50*ms), end(0, time.Hour)}}, "+0@50 -0@100", corrections{Moved: 1}},
-		"future start": {[][]engine.Event{{start(0, 150*ms)}, nil}, "+0@150 -0@200", corrections{Ended: 1}},
+		"future start": {[][]engine.Event{{start(0, 150*ms)}, nil}, "+0@150 -0@200", corrections{}},
 		"at the edge":  {[][]engine.Event{{start(0, 100*ms)}}, "", corrections{Dropped: 1}},
 		"edge, undone": {[][]engine.Event{{start(0, 100*ms), end(0, 100*ms)}, nil}, "", corrections{Dropped: 2}},
 		"twice":        {[][]engine.Event{{start(0, 0), start(0, 1*ms), end(0, 2*ms), end(0, 3*ms)}}, "+0@0 -0@2", corrections{Dropped: 2}},

@@ -79,7 +79,9 @@ func (s *Stream) push(c chunk) bool {
 	s.audioWriter.add(c.samples)
 	began := time.Now()
 	ok := s.diarize(func(out []engine.Event) []engine.Event { return s.diarizer.Push(c.samples, out) })
-	s.counters.pushed(time.Since(began), time.Since(c.arrived))
+	if s.counters.OnChunk != nil {
+		s.counters.OnChunk(time.Since(began), time.Since(c.arrived))
+	}
 	return ok
 }
 
