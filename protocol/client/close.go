@@ -21,9 +21,6 @@ const (
 	Completed Reason = iota + 1
 	// EndedEarly: the service closed with 1000 before end_of_stream.
 	EndedEarly
-	// Rejected: the stream was never opened, because the service refused it or
-	// could not be reached; see closeInfoOf.
-	Rejected
 	// Policy: the service refuses what this client sent (1008; also 1002,
 	// 1003, 1007, 1009, 1010 and a service's own codes from 3000 on).
 	Policy
@@ -44,7 +41,7 @@ const (
 
 // String is one word, or two, for the reason.
 func (r Reason) String() string {
-	return [...]string{"open", Completed: "completed", EndedEarly: "ended early", Rejected: "rejected", Policy: "refused", GoingAway: "going away",
+	return [...]string{"open", Completed: "completed", EndedEarly: "ended early", Policy: "refused", GoingAway: "going away",
 		ServerError: "server error", ProtocolError: "protocol error", Lost: "connection lost", TimedOut: "timed out", Cancelled: "cancelled"}[r]
 }
 
@@ -66,19 +63,6 @@ var ErrStreamOver = errors.New("the stream is over")
 
 // errClosedHere is the error of a stream that this side closed.
 var errClosedHere = fmt.Errorf("the stream was closed by this side: %w", context.Canceled)
-
-// closeInfoOf is the CloseInfo of a stream that could not be opened, from the
-// error of CreateStream or OpenStream.
-func closeInfoOf(err error) CloseInfo {
-	info := CloseInfo{Reason: Rejected, Err: err}
-	if errors.Is(err, context.Canceled) {
-		info.Reason = Cancelled
-	}
-	if e := (*ResponseError)(nil); errors.As(err, &e) {
-		info.Text = e.Message
-	}
-	return info
-}
 
 // closedBy is the end of a stream by a close frame of the service. ended says
 // that its end was expected: end_of_stream had been sent.

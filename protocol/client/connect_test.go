@@ -190,8 +190,8 @@ func TestCancelledBeforeItWasOpen(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := client.OpenStream(ctx, "wss://127.0.0.1:1/")
-	if info := closeInfoOf(err); info.Reason != Cancelled || info.Err != err {
-		t.Errorf("%+v", info)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -349,9 +349,6 @@ func TestHandshakeRejected(t *testing.T) {
 				t.Fatalf("%v; %s", err, hint.Of(err))
 			}
 			checkText(t, err)
-			if info := closeInfoOf(err); info.Reason != Rejected || info.Text != e.Message || info.Err != err {
-				t.Errorf("%+v", info)
-			}
 		})
 	}
 }

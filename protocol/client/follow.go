@@ -39,14 +39,10 @@ func (w *Watcher) resumed() (next *Stream) {
 		return watching, err
 	})
 	w.reconnect.connected()
-	switch {
-	case w.ctx.Err() != nil:
-		w.info = CloseInfo{Reason: Cancelled, Err: w.ctx.Err()}
-		if next != nil {
-			next.Close()
-		}
-		return nil
-	case err != nil || next == nil:
+	if errors.Is(err, errClosedHere) { // else the end of the stream itself counts
+		w.info.Err = err
+	}
+	if err != nil || next == nil {
 		return nil
 	}
 	at, known := by.ResumeAt()

@@ -45,7 +45,6 @@ func TestRetryPolicy(t *testing.T) {
 		{"garbage", CloseInfo{Reason: ProtocolError}, false, 0, false},
 		{"own fault", CloseInfo{Reason: Lost, Err: hint.Errorf("", "x: %w", &recovered.Error{})}, false, 0, false},
 		{"closed here", CloseInfo{Reason: Cancelled}, false, 0, false},
-		{"never opened", CloseInfo{Reason: Rejected}, false, 0, false},
 	} {
 		if got := retryAfterLoss(c.info, c.ended, c.idle); got != c.want {
 			t.Errorf("%s: retry: %v, want %v", c.name, got, c.want)

@@ -415,8 +415,8 @@ func TestCloseDuringBackOff(t *testing.T) {
 	sendChunks(t, l, 0, 5)
 	testkit.Eventually(t, "the back-off", func() bool { return l.State().Connection.Attempts == 2 })
 	l.Close()
-	if _, _, end := receiveAll(t, l); !errors.Is(end.Err, context.Canceled) {
-		t.Errorf("%v", end.Err)
+	if _, _, end := receiveAll(t, l); end.Reason != Cancelled || !errors.Is(end.Err, context.Canceled) {
+		t.Errorf("%+v", end)
 	}
 }
 

@@ -41,6 +41,9 @@ func (s *session) run(doing string, f func()) {
 		close(s.updates)
 	}()
 	f()
+	if s.ctx.Err() != nil && s.info.Err != nil { // also in the middle of a back-off
+		s.info = CloseInfo{Reason: Cancelled, Err: errClosedHere}
+	}
 }
 
 // Updates delivers events and changes in order. It is closed when the session is over.

@@ -72,10 +72,6 @@ func (w *Watcher) follow(stream *Stream) {
 	for {
 		w.forward(stream)
 		w.info = stream.Wait()
-		if w.ctx.Err() != nil {
-			w.info = CloseInfo{Reason: Cancelled, Err: w.ctx.Err()}
-			return
-		}
 		if !retryAfterLoss(w.info, false, 0) {
 			if stream = w.resumed(); stream == nil {
 				return
@@ -91,7 +87,7 @@ func (w *Watcher) follow(stream *Stream) {
 			return watching, err
 		})
 		if err != nil {
-			w.info = closeInfoOf(err)
+			w.info.Err = err
 			return
 		}
 		w.reconnect.connected()
