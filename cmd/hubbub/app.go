@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -20,7 +19,6 @@ import (
 	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/recovered"
-	"hubbub/tui/display"
 	"hubbub/tui/plain"
 )
 
@@ -47,8 +45,9 @@ type App struct {
 	second atomic.Pointer[func() bool]
 	// slow is the timer of App.connecting; nil before.
 	slow *time.Timer
-	// noticing is held while a notice is written: that of slow comes from its own goroutine.
-	noticing sync.Mutex
+	// printing is held while something is printed on standard error beside the progress.
+	printing    sync.Mutex
+	progressing bool // the last line of the terminal is the progress
 }
 
 // Main runs the command of the arguments, reports its error and returns the exit
@@ -126,10 +125,7 @@ func (a *App) report(err error) int {
 		return exitInterrupted
 	}
 	if err != nil && !(a.interrupted.Load() && errors.Is(err, context.Canceled)) {
-		a.notice("%s", display.TerminalSafe(err.Error()))
-		if h := whatToDo(err); h != "" {
-			fmt.Fprintln(a.Stderr, h)
-		}
+		a.notice("%v\n%s", err, whatToDo(err))
 		crash.Report(a.Stderr, versionAndCommit(), err)
 		if usage.Is(err) {
 			return exitUsage

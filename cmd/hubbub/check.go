@@ -93,7 +93,7 @@ func (a *App) check(ctx context.Context, f *checkFlags) error {
 	defer server.close()
 
 	report := check.Run(ctx, check.Options{Client: server.Client, Server: server.name, Key: f.apiKey,
-		Limit: f.limit.value, Speech: speech, Version: version, Begin: func(title string) { a.progress("check: %s ...", title) }})
+		Limit: f.limit.value, Speech: speech, Version: version, Begin: func(title string) { a.progress("check: " + title + " ...") }})
 	table := func(w io.Writer) error { return report.Table(w, tableStyle(w)) }
 	if err := cmp.Or(a.printReport(f.format, table, report.JSON), writeReport(f.report, report.Ticket), ctx.Err()); err != nil {
 		return err

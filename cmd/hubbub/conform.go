@@ -100,11 +100,10 @@ func (a *App) conform(ctx context.Context, f *conformFlags) error {
 	if u, err := url.Parse(server.BaseURL()); err == nil && isLoopback(u) {
 		o.Many = true
 	}
-	o.Begin = func(done, of int, name string) { a.progress("conform: %d of %d, %s ...", done+1, of, name) }
-	o.Waiting = func(wait time.Duration) {
-		a.progress("")
-		a.notice("the service limits requests; waiting %s", wait)
+	o.Begin = func(done, of int, name string) {
+		a.progress(fmt.Sprintf("conform: %d of %d, %s ...", done+1, of, name))
 	}
+	o.Waiting = func(wait time.Duration) { a.notice("the service limits requests; waiting %s", wait) }
 	started := time.Now()
 	results, err := conform.Run(ctx, o)
 	if err != nil {

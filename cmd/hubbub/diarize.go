@@ -148,7 +148,7 @@ func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) erro
 	if session.IsTerminal(a.Stderr) {
 		canvas.HasDarkBackground() // for the summary; asked later, what is typed meanwhile would be lost
 	}
-	stop := d.progress.Show(a.Stderr, len(files))
+	stop := d.progress.Show(len(files), a.progress)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, file := range files {
@@ -193,10 +193,7 @@ func (w *watched) Recognise(ctx context.Context, wav []byte, timed bool) (string
 
 // slow says what the program waits for.
 func (d *diarizer) slow() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.line("hubbub: waiting for the recogniser, which has not responded for %.0f s", slowWords.Seconds())
-	d.line("After three failures in a row the other turns have no words.")
+	d.notice("waiting for the recogniser, which has not responded for %.0f s\nAfter three failures in a row the other turns have no words.", slowWords.Seconds())
 }
 
 // fail reports the failure of one file of several. The others go on, unless the
@@ -208,10 +205,7 @@ func (d *diarizer) fail(ctx context.Context, i int, err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.failed++
-	d.line("hubbub: %v", err)
-	if h := whatToDo(err); h != "" {
-		d.line("%s", h)
-	}
+	d.notice("%v\n%s", err, whatToDo(err))
 	d.results[i] = []byte{}
 	return d.flush()
 }
@@ -292,14 +286,14 @@ func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
 	defer d.mu.Unlock()
 	for _, n := range notices {
 		if n != "" {
-			d.line("hubbub: %s: %s", file, n)
+			d.notice("%s: %s", file, n)
 		}
 	}
 	switch want := max(d.options.Speakers, d.options.MinSpeakers) * result.Info.Tracks; {
 	case result.Speakers == 0:
-		d.line("hubbub: %s: no speech was found", file)
+		d.notice("%s: no speech was found", file)
 	case result.Speakers < want:
-		d.line("hubbub: %s: only %d of %d speakers could be told apart", file, result.Speakers, want)
+		d.notice("%s: only %d of %d speakers could be told apart", file, result.Speakers, want)
 	}
 	if err := d.write(i, path, c); err != nil {
 		return err
@@ -319,7 +313,7 @@ func (d *diarizer) write(i int, path string, c recording.Content) error {
 			return err
 		}
 		var err error
-		d.progress.Above(func() { _, err = fmt.Fprintln(d.Stdout, path) })
+		d.above(func() { _, err = fmt.Fprintln(d.Stdout, path) })
 		return err
 	}
 	d.results[i] = append([]byte{}, b.Bytes()...) // not nil
@@ -330,7 +324,7 @@ func (d *diarizer) write(i int, path string, c recording.Content) error {
 func (d *diarizer) flush() error {
 	for d.flags.out == "" && d.written < len(d.results) && d.results[d.written] != nil {
 		var err error
-		if d.progress.Above(func() { _, err = d.Stdout.Write(d.results[d.written]) }); err != nil {
+		if d.above(func() { _, err = d.Stdout.Write(d.results[d.written]) }); err != nil {
 			return err
 		}
 		d.written++
@@ -364,14 +358,9 @@ func (d *diarizer) summary(file string, c recording.Content) (err error) {
 	if !session.IsTerminal(d.Stderr) {
 		return nil
 	}
-	d.line("%s", file)
-	d.progress.Above(func() {
+	d.above(func() {
+		fmt.Fprintln(d.Stderr, display.TerminalSafe(file))
 		err = tui.Summary(d.Stderr, display.State{Timeline: protocol.SnapshotOf(c.Turns), Position: c.Info.Length}, tui.Options{})
 	})
 	return err
-}
-
-// line prints a line on standard error, above the progress.
-func (d *diarizer) line(format string, args ...any) {
-	d.progress.Above(func() { fmt.Fprintln(d.Stderr, display.TerminalSafe(fmt.Sprintf(format, args...))) })
 }

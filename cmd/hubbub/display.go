@@ -53,7 +53,7 @@ func (a *App) newDisplay(f displayFlags) (session.Display, error) {
 	f.options.Output, f.options.Allowed = f.output.value, f.output.allowed
 	f.options.Screen.Background, f.options.Screen.Keys = canvas.Background(f.theme.value), f.settings.Keys
 	d, err := session.NewDisplay(
-		session.Streams{Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Interrupted: func() { a.interrupted.Store(true) }}, f.options)
+		session.Streams{Stdin: a.Stdin, Stdout: a.Stdout, Stderr: aboveProgress{a}, Interrupted: func() { a.interrupted.Store(true) }}, f.options)
 	if err != nil {
 		return nil, err
 	}

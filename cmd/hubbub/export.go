@@ -191,7 +191,7 @@ func (a *App) refine(ctx context.Context, rec *recording.Recording) ([]protocol.
 		return nil, hint.Add(fmt.Errorf("%s contains no readable audio, which --refine needs", rec.Dir), withoutRefine)
 	}
 	var p secondpass.Progress
-	stop := p.Show(a.Stderr, 1)
+	stop := p.Show(1, a.progress)
 	pass, err := secondpass.Run(ctx, rec.Audio, capture.Mix, offline.Options{}, &p)
 	stop()
 	if ctx.Err() != nil {

@@ -163,7 +163,9 @@ func (f *liveFlags) ownRecogniser() (words.Recogniser, error) {
 
 // liveDisplay is the display, which shows where the voices are that are recognised.
 func (a *App) liveDisplay(f *liveFlags) (session.Display, error) {
-	f.options.Progress = f.fast()
+	if f.fast() {
+		f.options.Progress = a.progress
+	}
 	if f.recognises() {
 		store, err := voices.Default()
 		if err != nil {

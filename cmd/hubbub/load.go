@@ -108,8 +108,8 @@ func (a *App) load(ctx context.Context, f *loadFlags) error {
 	defer server.close()
 
 	report := load.Run(ctx, load.Options{Client: server.Client, Samples: samples, Streams: f.streams.value, Reject: f.tooMany, Progress: func(r load.Report) {
-		a.progress("%d open, %d completed, %d failed, %d events, p99 lag %.0f ms, %d chunks dropped",
-			r.Open, r.Completed, r.Failed, r.Events, r.Lag.P99, r.DroppedChunks)
+		a.progress(fmt.Sprintf("%d open, %d completed, %d failed, %d events, p99 lag %.0f ms, %d chunks dropped",
+			r.Open, r.Completed, r.Failed, r.Events, r.Lag.P99, r.DroppedChunks))
 	}})
 	if err := a.printReport(f.format, report.Text, report.JSON); err != nil {
 		return err

@@ -18,21 +18,48 @@ import (
 )
 
 // progress says on a terminal what a command is doing, in place of what it said before; "" erases that.
-func (a *App) progress(format string, args ...any) {
-	if session.IsTerminal(a.Stderr) {
-		fmt.Fprintf(a.Stderr, "\r"+format+"\x1b[K", args...)
-	}
+func (a *App) progress(text string) {
+	a.above(func() {
+		if a.progressing = text != "" && session.IsTerminal(a.Stderr); a.progressing {
+			// Without line wrap: a narrow terminal would show each text in lines of its own.
+			fmt.Fprint(a.Stderr, "\x1b[?7l"+text+"\x1b[?7h")
+		}
+	})
 }
 
-// notice prints lines on standard error. Names in them may be hostile.
-func (a *App) notice(format string, args ...any) {
-	lines := strings.Split("hubbub: "+fmt.Sprintf(format, args...), "\n")
-	for i, line := range lines {
-		lines[i] = display.TerminalSafe(line)
+// above prints whole lines, in place of the progress.
+func (a *App) above(print func()) {
+	a.printing.Lock()
+	defer a.printing.Unlock()
+	if a.progressing {
+		fmt.Fprint(a.Stderr, "\r\x1b[K")
+		a.progressing = false
 	}
-	a.noticing.Lock()
-	defer a.noticing.Unlock()
-	fmt.Fprintln(a.Stderr, strings.Join(lines, "\n"))
+	print()
+}
+
+// aboveProgress is standard error for the lines of sessions.
+type aboveProgress struct{ *App }
+
+func (p aboveProgress) IsTerminal() bool { return session.IsTerminal(p.Stderr) }
+
+func (p aboveProgress) Write(b []byte) (n int, err error) {
+	p.above(func() { n, err = p.Stderr.Write(b) })
+	return n, err
+}
+
+// notice prints lines on standard error. Names in the arguments may be hostile: they begin no line.
+func (a *App) notice(format string, args ...any) {
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case string:
+			args[i] = display.TerminalSafe(v)
+		case error:
+			args[i] = display.TerminalSafe(v.Error())
+		}
+	}
+	text := fmt.Sprintf(format, args...)
+	a.above(func() { fmt.Fprintln(a.Stderr, "hubbub: "+strings.TrimSuffix(text, "\n")) })
 }
 
 // noEffect says which flags of the command line have no effect, and why.

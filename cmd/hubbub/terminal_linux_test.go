@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -48,6 +50,19 @@ func onTerminal(t *testing.T, env string, args ...string) string {
 func startOnTerminal(t *testing.T, env string, args ...string) (*os.File, *exec.Cmd) {
 	t.Helper()
 	skipShort(t)
+	terminal, side := openTerminal(t)
+	defer side.Close()
+	cmd := exec.Command(testProgram(t), args...)
+	cmd.Env = append(os.Environ(), programEnv(env, "CI=")...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = side, side, side
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	testkit.NoError(t, cmd.Start())
+	return terminal, cmd
+}
+
+// openTerminal opens a terminal; side is the one that programs have.
+func openTerminal(t *testing.T) (terminal, side *os.File) {
+	t.Helper()
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
 		t.Skip("no pseudoterminals here: ", err)
@@ -56,15 +71,41 @@ func startOnTerminal(t *testing.T, env string, args ...string) (*os.File, *exec.
 	number, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPTN)
 	testkit.NoError(t, err)
 	testkit.NoError(t, unix.IoctlSetPointerInt(int(terminal.Fd()), unix.TIOCSPTLCK, 0))
-	side, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	side, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	testkit.NoError(t, err)
-	defer side.Close()
-	cmd := exec.Command(testProgram(t), args...)
-	cmd.Env = append(os.Environ(), programEnv(env, "CI=")...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = side, side, side
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	testkit.NoError(t, cmd.Start())
-	return terminal, cmd
+	return terminal, side
+}
+
+// TestLinesAboveTheProgress: what is printed has lines of its own, whenever the progress is shown,
+// and what comes from elsewhere begins none.
+func TestLinesAboveTheProgress(t *testing.T) {
+	t.Parallel()
+	terminal, side := openTerminal(t)
+	read := make(chan string)
+	go func() {
+		out, _ := io.ReadAll(terminal) // ends with EIO
+		read <- string(out)
+	}()
+	a := &App{Stderr: side}
+	ctx, stop := context.WithCancel(t.Context())
+	var showing sync.WaitGroup
+	showing.Go(func() {
+		for ctx.Err() == nil {
+			a.progress("50 %")
+		}
+	})
+	for range 1000 {
+		a.notice("%s\nRepair it.", "broken\nhubbub: \x1b[2J")
+		fmt.Fprintln(aboveProgress{a}, "line")
+	}
+	stop()
+	showing.Wait()
+	a.progress("")
+	testkit.NoError(t, side.Close())
+	text := strings.NewReplacer("\x1b[?7l50 %\x1b[?7h\r\x1b[K", "", "\r\n", "\n").Replace(<-read)
+	if want := strings.Repeat("hubbub: broken hubbub: \nRepair it.\nline\n", 1000); text != want {
+		t.Errorf("the terminal received %.500q", text)
+	}
 }
 
 // TestSuspendWithoutShell: where no shell can continue the program, ctrl+z does not make it wait for that.

@@ -234,7 +234,7 @@ func (a *App) speechProgress() func(seconds float64) {
 		missing := max(0, enoughSpeech-seconds)
 		switch {
 		case terminal:
-			a.progress("%.1f s of speech, %.1f s missing", seconds, missing)
+			a.progress(fmt.Sprintf("%.1f s of speech, %.1f s missing", seconds, missing))
 		case seconds >= next:
 			a.notice("%.0f s of speech, %.0f s missing", seconds, missing)
 			next += step

@@ -3,12 +3,8 @@ package secondpass
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 
 	"hubbub/protocol"
 )
@@ -17,12 +13,8 @@ import (
 // for reading it through the networks: measured with 4 hours.
 const comparison = 0.2
 
-// Progress shows on a terminal how much of several files is processed, and the
-// remaining time. It shows nothing elsewhere.
+// Progress is how much of several files is processed, and the remaining time.
 type Progress struct {
-	screen sync.Mutex // held while something is written
-	w      io.Writer  // nil: not a terminal
-
 	mu         sync.Mutex // guards what follows
 	files      int
 	begun      int           // files whose length is known or unknown
@@ -34,20 +26,18 @@ type Progress struct {
 	started    time.Time
 }
 
-// Show updates one line five times a second until stop is called.
-func (p *Progress) Show(w io.Writer, files int) (stop func()) {
+// Show passes the line to show five times a second until stop is called, then "".
+func (p *Progress) Show(files int, show func(text string)) (stop func()) {
 	p.files, p.started = files, time.Now()
-	if f, ok := w.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
-		return func() {}
-	}
-	p.w = w
 	ctx, cancel := context.WithCancel(context.Background())
 	var ended sync.WaitGroup
-	ended.Go(func() { protocol.Every(ctx, 200*time.Millisecond, p.draw) })
+	ended.Go(func() {
+		protocol.Every(ctx, 200*time.Millisecond, func() { show(p.text(time.Since(p.started))) })
+	})
 	return func() {
 		cancel()
 		ended.Wait()
-		p.Above(func() {})
+		show("")
 	}
 }
 
@@ -74,28 +64,11 @@ func (p *Progress) add(sum *time.Duration, d time.Duration) {
 	*sum += d
 }
 
-// Above deletes the line and calls print, which writes whole lines.
-func (p *Progress) Above(print func()) {
-	p.screen.Lock()
-	defer p.screen.Unlock()
-	if p.w != nil {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
-	print()
-}
-
-func (p *Progress) draw() {
-	p.screen.Lock()
-	defer p.screen.Unlock()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	// Without line wrap: a narrow terminal would show each text in lines of its own.
-	fmt.Fprint(p.w, "\r\x1b[K\x1b[?7l"+p.text(time.Since(p.started))+"\x1b[?7h")
-}
-
 // text is the line after that time. Files that were not begun are taken to be as
 // long as the others.
 func (p *Progress) text(elapsed time.Duration) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.unknown || p.begun == 0 || p.total == 0 {
 		return fmt.Sprintf("%v processed", p.processed.Round(time.Second))
 	}

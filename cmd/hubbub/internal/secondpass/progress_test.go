@@ -2,13 +2,9 @@ package secondpass
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -36,31 +32,6 @@ func TestProgressText(t *testing.T) {
 		if got := c.p.text(c.elapsed); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
-	}
-}
-
-// TestProgressBelowLines: what is printed has lines of its own, whenever the progress is drawn.
-func TestProgressBelowLines(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	p := &Progress{files: 1, w: &out}
-	ctx, stop := context.WithCancel(t.Context())
-	var drawing sync.WaitGroup
-	drawing.Go(func() {
-		for ctx.Err() == nil {
-			p.draw()
-		}
-	})
-	for range 1000 {
-		p.Above(func() {
-			runtime.Gosched()
-			out.WriteString("line\n")
-		})
-	}
-	stop()
-	drawing.Wait()
-	if alone := strings.Count(out.String(), "\r\x1b[Kline\n"); alone != 1000 {
-		t.Errorf("%d of 1000 lines are alone", alone)
 	}
 }
 

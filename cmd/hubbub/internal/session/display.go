@@ -57,18 +57,11 @@ type Streams struct {
 	Stderr io.Writer
 	// Interrupted is called when the user interrupts the session on the screen.
 	Interrupted func()
-
-	progress bool // the last line of standard error shows the progress
 }
 
-// notice prints a line on standard error, in place of the progress. As all displays do, it makes the
-// text safe for a terminal.
+// notice prints a line on standard error. As all displays do, it makes the text safe for a terminal.
 func (s *Streams) notice(text string) {
-	erase := ""
-	if s.progress {
-		erase = eraseLine
-	}
-	_, _ = fmt.Fprintf(s.Stderr, "%shubbub: %s\n", erase, display.TerminalSafe(text))
+	_, _ = fmt.Fprintf(s.Stderr, "hubbub: %s\n", display.TerminalSafe(text))
 }
 
 func (s *Streams) notices(texts []string) {
@@ -84,8 +77,8 @@ type DisplayOptions struct {
 	Output     string
 	Allowed    []string
 	Accessible bool
-	// Progress shows the progress on standard error while only text is printed.
-	Progress bool
+	// Progress, unless nil, gets the progress while only text is printed, and "" at its end.
+	Progress func(text string)
 	Screen   tui.Options // those that do not depend on the session
 }
 
@@ -104,8 +97,10 @@ func NewDisplay(s Streams, o DisplayOptions) (Display, error) {
 	case o.Accessible:
 		return &accessible{streams: s}, nil
 	case output != "tui":
-		s.progress = o.Progress && !screen && IsTerminal(s.Stderr)
-		return &textDisplay{streams: s, format: plain.Format(output)}, nil
+		if screen { // which the progress would be between the lines of
+			o.Progress = nil
+		}
+		return &textDisplay{streams: s, format: plain.Format(output), progress: o.Progress}, nil
 	case !screen:
 		return nil, hint.Add(errors.New("--output tui needs a terminal, and standard output is not one"),
 			"Leave out --output, or choose "+OneOf(o.Allowed[1:])+".")
@@ -122,6 +117,9 @@ func OneOf(list []string) string {
 
 // IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
+	if s, ok := stream.(interface{ IsTerminal() bool }); ok {
+		return s.IsTerminal()
+	}
 	f, ok := stream.(*os.File)
 	return ok && f != nil && term.IsTerminal(int(f.Fd()))
 }

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"hubbub/protocol"
@@ -15,8 +14,9 @@ import (
 // textDisplay is the timeline as text: finished turns or messages on standard output,
 // one per line; everything else on standard error.
 type textDisplay struct {
-	streams Streams
-	format  plain.Format
+	streams  Streams
+	format   plain.Format
+	progress func(text string) // nil = none
 
 	view   view
 	out    *plain.Printer
@@ -46,8 +46,8 @@ func (d *textDisplay) open(v view) error {
 }
 
 func (d *textDisplay) run(source, _ context.Context) error {
-	if d.streams.progress {
-		showProgress(source, d.streams.Stderr, d.view)
+	if d.progress != nil {
+		showProgress(source, d.progress, d.view)
 	}
 	<-source.Done()
 	return nil
@@ -78,12 +78,9 @@ func (d *textDisplay) finish() error {
 	return nil
 }
 
-// eraseLine erases the line of a terminal that its cursor is in.
-const eraseLine = "\r\x1b[K"
-
-// showProgress updates one line on a terminal, until ctx ends, while a file is
-// processed faster than real time.
-func showProgress(ctx context.Context, w io.Writer, v view) {
+// showProgress passes on the progress, until ctx ends, while a file is processed faster than
+// real time.
+func showProgress(ctx context.Context, show func(text string), v view) {
 	protocol.Every(ctx, 200*time.Millisecond, func() {
 		st := v.state()
 		line := display.Clock(st.Sent)
@@ -93,7 +90,7 @@ func showProgress(ctx context.Context, w io.Writer, v view) {
 		if d := time.Since(st.Started).Seconds(); d > 0.5 {
 			line += fmt.Sprintf(", %.0f times real time", st.Sent/d)
 		}
-		fmt.Fprint(w, eraseLine+line)
+		show(line)
 	})
-	fmt.Fprint(w, eraseLine)
+	show("")
 }
