@@ -268,3 +268,19 @@ func TestSaveAnnotations(t *testing.T) {
 		t.Errorf("annotations that cannot be saved are no error")
 	}
 }
+
+// TestWordsOfTheService: without words.ndjson, an export has the words that a replay has.
+func TestWordsOfTheService(t *testing.T) {
+	dir := t.TempDir()
+	want := []protocol.Turn{{Speaker: "A", Start: 1, End: 2, Text: "good morning"}}
+	var events bytes.Buffer
+	for _, e := range []protocol.Event{protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 1, "A"), protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 2, "A"), protocol.NewTextEvent(want[0])} {
+		fmt.Fprintf(&events, "%s\n", e.Raw)
+	}
+	testkit.NoError(t, os.WriteFile(filepath.Join(dir, EventsFile), events.Bytes(), 0o600))
+	r, err := Read(t.Context(), dir)
+	testkit.NoError(t, err)
+	if got := r.Content(protocol.Annotations{}).Turns; !slices.Equal(got, want) {
+		t.Errorf("turns %v, want %v", got, want)
+	}
+}

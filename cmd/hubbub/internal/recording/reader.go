@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"hubbub/capture"
 	"hubbub/protocol"
@@ -89,16 +90,11 @@ func (r *Recording) Title() string {
 	return strings.TrimRight(r.Dir, "/")
 }
 
+// Timeline is that of the whole recording, at its end.
+func (r *Recording) Timeline() protocol.Snapshot { return NewPlayer(r, 0, time.Now).Now().Timeline }
+
 // Turns are all finished turns, under the service's labels.
-func (r *Recording) Turns() []protocol.Turn {
-	timeline := r.timeline()
-	timeline.EndOpen(r.end)
-	turns := timeline.Snapshot().Turns()
-	for i := range turns {
-		turns[i].Text = r.transcript(turns[i])
-	}
-	return turns
-}
+func (r *Recording) Turns() []protocol.Turn { return r.Timeline().Turns() }
 
 // timeline has all events.
 func (r *Recording) timeline() *protocol.Timeline {
@@ -337,15 +333,10 @@ func (r *Recording) readWords() error {
 	return nil
 }
 
-// transcript is that of a turn; "" = not recognised.
-func (r *Recording) transcript(t protocol.Turn) string {
-	return r.transcripts[protocol.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End}]
-}
-
 // addTranscripts gives finished turns their transcripts, also on the timeline.
 func (r *Recording) addTranscripts(timeline *protocol.Timeline, turns []protocol.Turn) []protocol.Turn {
-	for i := range turns {
-		if turns[i].Text = r.transcript(turns[i]); turns[i].Text != "" {
+	for i, t := range turns {
+		if turns[i].Text = r.transcripts[protocol.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End}]; turns[i].Text != "" {
 			timeline.SetText(turns[i])
 		}
 	}

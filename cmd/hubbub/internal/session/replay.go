@@ -31,7 +31,7 @@ type Replay struct {
 // NewReplay plays rec from its start at a speed: 1 = as it was recorded, 0 = all
 // at once. Users change the annotations in the store.
 func NewReplay(rec *recording.Recording, speed float64, store *protocol.AnnotationsStore) *Replay {
-	r := &Replay{rec: rec, play: recording.NewPlayer(rec, speed, time.Now), whole: recording.NewPlayer(rec, 0, time.Now).Now().Timeline, store: store, ended: make(chan struct{})}
+	r := &Replay{rec: rec, play: recording.NewPlayer(rec, speed, time.Now), whole: rec.Timeline(), store: store, ended: make(chan struct{})}
 	r.endOnce = sync.OnceFunc(func() { close(r.ended) })
 	return r
 }
