@@ -3,6 +3,7 @@ package tui
 import (
 	"strings"
 	"testing"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
@@ -186,6 +187,26 @@ func TestNoticeThatTheStateLineHasNot(t *testing.T) {
 	press(m, "w")
 	m.Update(Msg{Text: cause, Problem: true})
 	screenHas(t, m, cause)
+}
+
+// The end of a notice says what to do: a narrow screen does not cut it off.
+func TestLongNoticeHasSeveralRows(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
+	m.o.Wire = trace.NewLog().Snapshot
+	m.Update(Msg{Text: "the stream continues; the service does not know its speakers and gives them new labels: J joins them"})
+	for _, width := range []int{80, 40} {
+		m.Update(tea.WindowSizeMsg{Width: width, Height: 24})
+		rows := strings.Join(strings.Fields(strings.Join(screenRows(m)[21:], " ")), " ")
+		if !strings.Contains(rows, "and gives them new labels: J joins them") {
+			t.Errorf("%d columns: the last rows are %q", width, rows)
+		}
+	}
+	m.Update(Msg{Text: strings.Repeat("very long ", 50)})
+	m.now = func() time.Time { return time.Unix(1_000_010, 0) }
+	m.Update(tickMsg{})
+	if rows := screenRows(m); strings.Contains(rows[20], "long") || !strings.HasPrefix(rows[21], " very long") || !strings.HasSuffix(rows[23], "…") {
+		t.Errorf("the last rows are %q", rows[20:])
+	}
 }
 
 func TestQuickKeysArriveTogether(t *testing.T) {

@@ -134,7 +134,7 @@ func TestListCopies(t *testing.T) {
 	}
 	screenHas(t, m, "1 row sent to the terminal's clipboard (OSC 52, not every terminal takes it; export with ")
 	runCommand(press(m, "end", "y"))
-	screenHas(t, m, fmt.Sprintf("%d rows sent to the terminal's clipboard (OSC 52, not every terminal takes it; select one, or export with ", len(rows)))
+	screenHas(t, m, fmt.Sprintf("%d rows sent to the terminal's clipboard (OSC 52, not every terminal takes it; select one, or export with", len(rows)))
 }
 
 // One turn is given to another speaker, and back by undo; exports and replays

@@ -13,8 +13,8 @@ import (
 //	● connected   4 dropped   built-in server   lag 1.0 s   421 chunks sent   state
 //	q quit  ? help  space freeze  ← → scroll  + - zoom                60 s across   keys
 //
-// The line of keys begins with the newest notice for a while, until the next key;
-// while the user types or chooses a lane, it is the prompt (prompt.go).
+// The line of keys begins with the newest notice for a while, until the next key; a long one
+// covers lines above. While the user types or chooses a lane, it is the prompt (prompt.go).
 
 // connSegment is the state of the connection.
 func (m *model) connSegment() canvas.Segment {
@@ -128,8 +128,7 @@ func (m *model) drawLastLine(c *canvas.Canvas, l layout, s *display.Session) {
 	scope := m.scopeText(m.windowOf(l, s.State))
 	x := 1
 	if m.notice != "" && !m.stated(l.w-2) {
-		room := l.w - 2
-		x += c.Fitted(1, l.keysY, room, m.notice, 0, m.noticeStyle) + 3
+		x += m.drawNotice(c, l) + 3
 		if x+canvas.Width(scope)+1 > l.w {
 			return
 		}
@@ -151,12 +150,27 @@ func (m *model) drawLastLine(c *canvas.Canvas, l layout, s *display.Session) {
 	}
 }
 
-// stated reports whether the state line, of a width, has the cause that the notice ends with, and
-// no less of it than the notice would show.
+// maxNoticeRows is how many rows a notice has at most.
+const maxNoticeRows = 3
+
+// drawNotice draws the notice up to the last row, and returns the number of cells used there.
+func (m *model) drawNotice(c *canvas.Canvas, l layout) (used int) {
+	rows := canvas.WrapWords(m.notice, l.w-2)
+	if last := maxNoticeRows - 1; len(rows) > maxNoticeRows {
+		rows = append(rows[:last], strings.Join(rows[last:], " "))
+	}
+	for i, row := range rows {
+		y := l.keysY + 1 - len(rows) + i
+		c.Fill(0, y, l.w, 1, "", canvas.Plain)
+		used = c.Fitted(1, y, l.w-2, row, 0, m.noticeStyle)
+	}
+	return used
+}
+
+// stated reports whether the state line, of a width, has all of the cause that the notice ends with.
 func (m *model) stated(width int) bool {
 	reason := display.TerminalSafe(m.state.ConnReason)
-	return m.wire == nil && reason != "" && strings.HasSuffix(m.notice, reason) &&
-		canvas.Width(m.connSegment().Text) <= max(width, canvas.Width(m.notice))
+	return m.wire == nil && reason != "" && strings.HasSuffix(m.notice, reason) && canvas.Width(m.connSegment().Text) <= width
 }
 
 // scopeText says how much the screen shows.
