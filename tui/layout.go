@@ -29,8 +29,8 @@ import (
 // covers it; the presenter view (presenter.go) and the wire
 // view (package wire) replace all but the last line.
 //
-// A lane is 1 to 3 rows high, more on a screen of more than 40 rows, with at
-// most one row between lanes. Space for four lanes is always reserved, so that
+// A lane is 1 to 3 rows high, more on a screen of more than 40 rows or beside the list,
+// with at most one row between lanes. Space for four lanes is always reserved, so that
 // the picture does not move while the first people begin to speak. Minimap and
 // input level appear where they take no lane its second row. The timeline is
 // everything to the right of the gutter, which has names and talk times. Below
@@ -71,12 +71,16 @@ func (l layout) cells() int { return max(l.right()-l.gutter-1, 1) }
 // right is where the timeline ends.
 func (l layout) right() int { return l.w - l.side }
 
-// newLayout places the regions on a screen of w by h.
-func newLayout(w, h int, s *display.Session) layout {
+// newLayout places the regions on a screen of w by h, with the list beside the timeline if that
+// is open and there is room.
+func newLayout(w, h int, s *display.Session, list bool) layout {
 	l := layout{w: w}
 	if w < minWidth || h < minHeight {
 		l.small = true
 		return l
+	}
+	if list && w >= sideWidth {
+		l.side = w * 2 / 5
 	}
 	l.setGutter(s)
 	l.stateY, l.keysY = h-2, h-1
@@ -105,7 +109,10 @@ func newLayout(w, h int, s *display.Session) layout {
 		l.levelH++
 		rows--
 	}
-	l.pitch = min(max(rows/n, 1), max(4, h/9))
+	l.pitch = max(rows/n, 1)
+	if l.side == 0 { // else there are no latest turns
+		l.pitch = min(l.pitch, max(4, h/9))
+	}
 	l.bar = max(l.pitch-1, 1)
 	l.visible = max(min(rows/l.pitch, n), 1)
 	l.levelY = l.lanesY + l.visible*l.pitch
@@ -117,7 +124,7 @@ func newLayout(w, h int, s *display.Session) layout {
 		free--
 	}
 	// The latest turns take what is left, if there is enough for a heading.
-	if free >= 4 {
+	if free >= 4 && l.side == 0 {
 		l.latestY = l.mapY + l.mapH + 1
 		l.latestH = free - 1
 	}
@@ -201,15 +208,7 @@ func (m *model) drawTimelineScreen(c *canvas.Canvas, l layout, s *display.Sessio
 
 func (m *model) layout() layout { return m.layoutOf(m.session()) }
 
-// layoutOf places the regions, with the list beside the timeline if that is open
-// and there is room.
-func (m *model) layoutOf(s *display.Session) layout {
-	l := newLayout(m.w, m.h, s)
-	if m.list != nil && !l.small && m.w >= sideWidth {
-		l.side, l.latestH = m.w*2/5, 0
-	}
-	return l
-}
+func (m *model) layoutOf(s *display.Session) layout { return newLayout(m.w, m.h, s, m.list != nil) }
 
 // window is the window of the displayed session.
 func (m *model) window() window {

@@ -67,6 +67,17 @@ func TestListFiltersBySpeakerAndText(t *testing.T) {
 	screenHas(t, m, "Anna")
 }
 
+// TestLanesBesideTheList: they have the room of the latest turns, which the list shows.
+func TestLanesBesideTheList(t *testing.T) {
+	for _, size := range [][2]int{{120, 34}, {120, 40}, {200, 60}} {
+		m := testModel(tuitest.State(tuitest.Turns(2, 200, 3), 190, 1), size[0], size[1])
+		press(m, "t")
+		if l := m.layout(); l.stateY-l.mapY > 6 {
+			t.Errorf("%v: the session line is at %d, the status line at %d", size, l.mapY, l.stateY)
+		}
+	}
+}
+
 func TestListJumps(t *testing.T) {
 	p := &tuitest.Player{}
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 120, 34)
