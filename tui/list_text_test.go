@@ -51,11 +51,24 @@ func TestListShowsEveryScript(t *testing.T) {
 	}
 }
 
-// TestLatestTurnsHaveTheirWords: what is said is seen without a key, one line of each turn.
+// TestLatestTurnsHaveTheirWords: what is said is seen without a key, all of it where there is room.
 func TestLatestTurnsHaveTheirWords(t *testing.T) {
-	m := testModel(saidState(), 120, 34)
-	screenHas(t, m, "0:16     1.0 s  ━━")
-	screenHas(t, m, "0:01     7.0 s  the quick brown fox")
+	for _, high := range []bool{false, true} {
+		m := testModel(saidState(), 120, map[bool]int{false: 34, true: 60}[high])
+		screenHas(t, m, "0:16     1.0 s  ━━")
+		screenHas(t, m, "0:01     7.0 s  the quick brown fox")
+		if got := strings.Contains(m.View(), "at last"); got != high {
+			t.Errorf("a high screen %v, the end of the words %v:\n%s", high, got, ansi.Strip(m.View()))
+		}
+	}
+}
+
+// TestLongTurnHasOneBar: the bar of a turn is not wrapped as words are.
+func TestLongTurnHasOneBar(t *testing.T) {
+	m := testModel(tuitest.State([]protocol.Turn{{Speaker: "SPEAKER_00", Start: 1, End: 181}}, 200, 1), 120, 60)
+	if screen := ansi.Strip(m.View()); strings.Count(screen, " ━") != 1 || strings.Contains(screen, "━…") {
+		t.Errorf("the bar is not one row:\n%s", screen)
+	}
 }
 
 func TestListFindsAndCopiesWhatWasSaid(t *testing.T) {

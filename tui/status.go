@@ -155,10 +155,7 @@ const maxNoticeRows = 3
 
 // drawNotice draws the notice up to the last row, and returns the number of cells used there.
 func (m *model) drawNotice(c *canvas.Canvas, l layout) (used int) {
-	rows := canvas.WrapWords(m.notice, l.w-2)
-	if last := maxNoticeRows - 1; len(rows) > maxNoticeRows {
-		rows = append(rows[:last], strings.Join(rows[last:], " "))
-	}
+	rows := canvas.WrapRows(m.notice, l.w-2, maxNoticeRows)
 	for i, row := range rows {
 		y := l.keysY + 1 - len(rows) + i
 		c.Fill(0, y, l.w, 1, "", canvas.Plain)

@@ -138,6 +138,15 @@ func WrapWords(s string, width int) (lines []string) {
 	return append(lines, s)
 }
 
+// WrapRows is WrapWords into at most rows lines, from 1: the last one has all that is left.
+func WrapRows(s string, width, rows int) []string {
+	lines := WrapWords(s, width)
+	if last := rows - 1; len(lines) > rows {
+		lines = append(lines[:last], strings.Join(lines[last:], " "))
+	}
+	return lines
+}
+
 // lastBreak is the last place up to end where a line of s may end; 0 = there is none.
 func lastBreak(s string, end int) (at int) {
 	wide := false // the character before
