@@ -118,7 +118,7 @@ func TestListShowsLateText(t *testing.T) {
 // TestSearchInAReplay: words are searched in all of the recording, and the results stay when the replay goes to one.
 func TestSearchInAReplay(t *testing.T) {
 	s, whole := tuitest.State([]protocol.Turn{{Speaker: "SPEAKER_00", Start: 1, End: 2, Text: "we begin"}}, 5, 1), saidState()
-	s.Length, s.Playback = 20, &display.Playback{Paused: true, Speed: 1, Whole: whole.Timeline}
+	s.Length, s.Playback = 20, &display.Playback{Paused: true, Speed: 1, Whole: func() protocol.Snapshot { return whole.Timeline }}
 	m := testModel(s, 120, 34)
 	p := &tuitest.Player{}
 	m.o.Player = p

@@ -131,8 +131,8 @@ type Retry struct {
 // Playback is the state of a Player.
 type Playback struct {
 	Paused bool
-	Speed  float64           // 1 = as it was recorded
-	Whole  protocol.Snapshot // the timeline at the end of the recording
+	Speed  float64                  // 1 = as it was recorded
+	Whole  func() protocol.Snapshot // the timeline at the end of the recording
 }
 
 // Player plays a recording. Its methods are called from the screen's goroutine
@@ -247,7 +247,7 @@ func (s State) DecidedUntil() float64 {
 // Searched is the state whose turns are searched: of a replay, that at the end of the recording.
 func (s State) Searched() State {
 	if s.Playback != nil {
-		s.Timeline, s.Position = s.Playback.Whole, s.Length
+		s.Timeline, s.Position = s.Playback.Whole(), s.Length
 	}
 	return s
 }

@@ -238,7 +238,7 @@ func TestSearchInAReplay(t *testing.T) {
 	c, b, _ := commandsAt(60)
 	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 	whole := tuitest.State([]protocol.Turn{{Speaker: "SPEAKER_00", Start: 290, End: 295, Text: "so we ship it"}}, 300, 1)
-	s.Length, s.Playback = 300, &display.Playback{Speed: 1, Whole: whole.Timeline}
+	s.Length, s.Playback = 300, &display.Playback{Speed: 1, Whole: func() protocol.Snapshot { return whole.Timeline }}
 	c.o.Snapshot = func() display.State { return s }
 	testkit.NoError(t, c.Run("search ship"))
 	if !strings.Contains(b.String(), ", 4:50 to 4:55: so we ship it\n1 result found.\n") {

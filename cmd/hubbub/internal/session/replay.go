@@ -22,7 +22,7 @@ type Replay struct {
 	rec     *recording.Recording
 	play    *recording.Player
 	store   *protocol.AnnotationsStore
-	whole   protocol.Snapshot
+	whole   func() protocol.Snapshot // for searches
 	levels  display.History // filled while it plays
 	ended   chan struct{}
 	endOnce func()
@@ -31,7 +31,7 @@ type Replay struct {
 // NewReplay plays rec from its start at a speed: 1 = as it was recorded, 0 = all
 // at once. Users change the annotations in the store.
 func NewReplay(rec *recording.Recording, speed float64, store *protocol.AnnotationsStore) *Replay {
-	r := &Replay{rec: rec, play: recording.NewPlayer(rec, speed, time.Now), whole: rec.Timeline(), store: store, ended: make(chan struct{})}
+	r := &Replay{rec: rec, play: recording.NewPlayer(rec, speed, time.Now), whole: sync.OnceValue(rec.Timeline), store: store, ended: make(chan struct{})}
 	r.endOnce = sync.OnceFunc(func() { close(r.ended) })
 	return r
 }
