@@ -365,6 +365,9 @@ func (m *model) reassign() {
 	case r.label == "":
 		m.notify("a bookmark has no speaker", canvas.Dim)
 		return
+	case s.Playback != nil && r.at > s.Position: // found by a search; who speaks until then is no answer yet
+		m.notify("the replay has not come to this turn: "+m.keyOf("jump")+" goes there", canvas.Dim)
+		return
 	case len(s.Speakers) < 2:
 		m.notify("there is no other speaker", canvas.Dim)
 		return

@@ -131,6 +131,8 @@ func TestSearchInAReplay(t *testing.T) {
 	screenHas(t, m, "SPEAKER_01")
 	press(m, "home", "r")
 	screenHas(t, m, "SPEAKER_01 has not spoken yet: enter goes there")
+	press(m, ">")
+	screenHas(t, m, "the replay has not come to this turn: enter goes there")
 	press(m, "enter")
 	if len(p.Sought) != 1 || p.Sought[0] != 9 {
 		t.Errorf("sought %v", p.Sought)
