@@ -59,7 +59,11 @@ func (m *model) drawHeader(c *canvas.Canvas, w window) {
 	}
 	segments := canvas.Line{canvas.NewSegment(source, canvas.Plain, 0)}
 	if n := display.TerminalSafe(m.state.SourceNotice); n != "" && n != display.TerminalSafe(m.state.Source) {
-		segments.Add(n, canvas.Warn, 0)
+		style := canvas.Warn
+		if m.state.Playback != nil { // it says when that was recorded
+			style = canvas.Dim
+		}
+		segments.Add(n, style, 0)
 	}
 	if m.state.Conn == display.Reconnecting {
 		segments = canvas.Line{canvas.NewSegment(retryText(m.state), canvas.Bad.Bold(), 0)}
