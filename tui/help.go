@@ -38,7 +38,11 @@ func (m *model) drawHelp(c *canvas.Canvas) {
 // helpBindings are the bindings that the help lists.
 func (m *model) helpBindings() (shown []binding) {
 	for _, b := range m.bindings {
-		if b.help != "" && len(b.keys) > 0 && (b.on == m.screen() || b.on == anyScreen) {
+		if b.help == "" || len(b.keys) == 0 {
+			continue
+		}
+		ofRow := b.row && m.screen() == listScreen && m.bound(b.keys[0]).name == b.name
+		if b.on == m.screen() || b.on == anyScreen || ofRow {
 			shown = append(shown, b)
 		}
 	}

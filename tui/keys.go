@@ -28,6 +28,7 @@ type binding struct {
 	digit func(*model, int) // instead of do, for keys that are digits: 0 is key 1
 	in    sessionKind
 	needs func(Options) bool // nil = always available there
+	row   bool               // in the list, about the selected row: its help has it
 
 	always   bool   // also while text is typed or a question is asked
 	opposite string // key of the binding after it, if that has no help; "" = none
@@ -83,19 +84,19 @@ func newBindings() []binding {
 		{keys: []string{"down", "j"}, name: "next lane", do: action(func(m *model) { m.selectBy(1) })},
 		{keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, shown: "1-9", help: "select that lane", short: "lane", digit: func(m *model, i int) { m.selectLane(m.session(), i) }},
 		{keys: []string{"enter"}, name: "newest turn", help: "its newest turn", short: "turn", do: action((*model).describeNewest)},
-		{keys: []string{"r"}, name: "name", hint: "name", help: "name a speaker", do: action((*model).askName)},
-		{keys: []string{"V"}, name: "remember", help: "remember the voice", short: "voice", needs: func(o Options) bool { return o.Memory != nil }, do: withLane("remember the voice of", (*model).askRemember)},
-		{keys: []string{"m"}, name: "merge", help: "merge two lanes", short: "merge", do: withLane("merge", (*model).merge)},
+		{keys: []string{"r"}, name: "name", hint: "name", help: "name a speaker", row: true, do: action((*model).askName)},
+		{keys: []string{"V"}, name: "remember", help: "remember the voice", short: "voice", needs: func(o Options) bool { return o.Memory != nil }, row: true, do: withLane("remember the voice of", (*model).askRemember)},
+		{keys: []string{"m"}, name: "merge", help: "merge two lanes", short: "merge", row: true, do: withLane("merge", (*model).merge)},
 		{keys: []string{"J"}, name: "join", help: "join a new label", short: "join", do: action((*model).joinNewLabel)},
-		{keys: []string{"u"}, name: "undo", help: "undo", do: action((*model).undo)},
-		{keys: []string{"x"}, name: "mute", help: "mute a lane", short: "mute", do: withLane("mute", (*model).toggleMute)},
-		{keys: []string{"o"}, name: "solo", help: "one lane only", short: "solo", do: withLane("only", (*model).toggleSolo)},
+		{keys: []string{"u"}, name: "undo", help: "undo", row: true, do: action((*model).undo)},
+		{keys: []string{"x"}, name: "mute", help: "mute a lane", short: "mute", row: true, do: withLane("mute", (*model).toggleMute)},
+		{keys: []string{"o"}, name: "solo", help: "one lane only", short: "solo", row: true, do: withLane("only", (*model).toggleSolo)},
 		{keys: []string{"s"}, name: "sort", help: "sort by talk time", short: "sort", do: action((*model).toggleSort)},
 		{keys: []string{"f"}, name: "presenter", hint: "presenter", help: "presenter view", do: view(action(func(m *model) { m.presenter = !m.presenter }))},
-		{keys: []string{"b"}, name: "bookmark", hint: "bookmark", help: "set a bookmark", do: action((*model).addBookmark)},
+		{keys: []string{"b"}, name: "bookmark", hint: "bookmark", help: "set a bookmark", row: true, do: action((*model).addBookmark)},
 		{keys: []string{"["}, name: "previous bookmark", help: "to bookmarks", short: "bookmarks", do: action(func(m *model) { m.jumpToBookmark(-1) })},
 		{keys: []string{"]"}, name: "next bookmark", do: action(func(m *model) { m.jumpToBookmark(1) })},
-		{keys: []string{"B"}, name: "remove bookmark", help: "remove that bookmark", short: "remove it", do: action((*model).removeBookmark)},
+		{keys: []string{"B"}, name: "remove bookmark", help: "remove that bookmark", short: "remove it", row: true, do: action((*model).removeBookmark)},
 		{keys: []string{"t", "l"}, name: "turns", hint: "turns", help: "list of turns", do: view(action((*model).openList))},
 		{keys: []string{"e"}, name: "export", hint: "export", help: "export", needs: func(o Options) bool { return o.Export != nil }, do: (*model).export},
 		{keys: []string{"R"}, name: "record", help: "record, stop", short: "record", needs: func(o Options) bool { return o.Record != nil }, do: (*model).record},

@@ -392,6 +392,19 @@ func TestKeysOfTheHelp(t *testing.T) {
 	}
 }
 
+// TestHelpOfTheList: it has the keys of the timeline that are about the selected row, unless the list has them.
+func TestHelpOfTheList(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
+	m.o.Keys, _, _ = NewKeymap([]KeySetting{{Screen: "turn-list", Command: "copy", Keys: []string{"x"}}})
+	m.bindKeys()
+	press(m, "t", "?")
+	screenHas(t, m, "name a speaker")
+	screenHas(t, m, "remove that bookmark")
+	screenHas(t, m, "copy row, or all")
+	screenHasNot(t, m, "mute a lane")
+	screenHasNot(t, m, "zoom in, out")
+}
+
 // TestHelpHasAddresses: the help shows the page and the stream that others can watch.
 func TestHelpHasAddresses(t *testing.T) {
 	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
