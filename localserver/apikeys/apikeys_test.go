@@ -112,6 +112,37 @@ func TestSigningKeysComeAndGo(t *testing.T) {
 	}
 }
 
+// A signing key that could not be read is accepted soon after it is repaired, which does
+// not change its folder. While the folder cannot be read, the known keys remain.
+func TestUnreadableSigningKeys(t *testing.T) {
+	dir := t.TempDir()
+	key := mustCreate(t, dir, "a", PlanPro, time.Hour, time.Now())
+	folder := filepath.Join(dir, keyFolder)
+	files, err := filepath.Glob(filepath.Join(folder, "*"+keySuffix))
+	testkit.NoError(t, err)
+	good, err := os.ReadFile(files[0])
+	testkit.NoError(t, err)
+	testkit.NoError(t, os.WriteFile(files[0], nil, 0o600))
+	old := time.Now().Add(-time.Hour)
+	testkit.NoError(t, os.Chtimes(folder, old, old))
+	k := ringOf(dir, time.Now)
+	if accepts(k, key) {
+		t.Error("a key is accepted that an empty file has signed")
+	}
+	testkit.NoError(t, os.WriteFile(files[0], good, 0o600))
+	testkit.Eventually(t, "the key of the repaired file", func() bool { return accepts(k, key) })
+
+	testkit.NoError(t, os.Rename(folder, folder+"-away"))
+	testkit.NoError(t, os.WriteFile(folder, nil, 0o600))
+	if !accepts(k, key) {
+		t.Error("a known key is refused while the folder cannot be read")
+	}
+	testkit.NoError(t, os.Remove(folder))
+	if accepts(k, key) {
+		t.Error("a key is accepted without the folder")
+	}
+}
+
 func TestPlanAndExpiry(t *testing.T) {
 	dir := t.TempDir()
 	issued := time.Now()

@@ -87,10 +87,11 @@ type signedKeys struct {
 	log    *slog.Logger
 	others *exchange // nil before Join
 
-	mu    sync.Mutex
-	keys  map[string]signingKey // of the folder, by id; nil = to be read
-	mtime time.Time             // of the folder, when it was read
-	read  time.Time
+	mu     sync.Mutex
+	keys   map[string]signingKey // of the folder, by id; nil = to be read
+	mtime  time.Time             // of the folder, when it was read
+	read   time.Time
+	failed bool // something in the folder could not be read
 }
 
 // find returns a signing key of this folder or of another node.
@@ -106,7 +107,8 @@ func (s *signedKeys) find(id string) (k signingKey, ok bool) {
 
 // findLocal returns a signing key of the folder. It reads the folder again if
 // that has changed, which costs a few microseconds to find out, so that
-// removing a file takes effect at once.
+// removing a file takes effect at once. It also does so some time after an error: a file
+// that becomes readable does not change the folder.
 func (s *signedKeys) findLocal(id string) (signingKey, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +117,8 @@ func (s *signedKeys) findLocal(id string) (signingKey, bool) {
 		s.keys = nil
 		return signingKey{}, false
 	}
-	if at := info.ModTime(); s.keys == nil || !at.Equal(s.mtime) || s.read.Sub(at) < mtimeGranularity {
+	at := info.ModTime()
+	if s.keys == nil || !at.Equal(s.mtime) || s.read.Sub(at) < mtimeGranularity || s.failed && time.Since(s.read) >= RefreshInterval {
 		s.reload()
 		s.mtime, s.read = at, time.Now()
 	}
@@ -123,10 +126,15 @@ func (s *signedKeys) findLocal(id string) (signingKey, bool) {
 	return k, ok
 }
 
+// reload reads the folder. After an error of the folder itself, the keys that are known
+// remain.
 func (s *signedKeys) reload() {
 	keys, err := readSigningKeys(s.folder)
-	if err != nil {
+	if s.failed = err != nil; s.failed {
 		s.log.Warn("signing keys could not be read", "error", err)
+		if keys == nil {
+			return
+		}
 	}
 	s.keys = make(map[string]signingKey, len(keys))
 	for _, k := range keys {

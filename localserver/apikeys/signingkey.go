@@ -95,7 +95,8 @@ func parseSigningKey(id string, raw []byte) (signingKey, error) {
 
 // readSigningKeys reads all signing keys of a data folder, oldest first: an id
 // begins with the time of creation. The error names the files that cannot be
-// used; the other keys are returned all the same.
+// used; the other keys are returned all the same. After an error of the folder
+// itself there are none: nil.
 func readSigningKeys(dataDir string) ([]signingKey, error) {
 	entries, err := os.ReadDir(filepath.Join(dataDir, keyFolder))
 	if errors.Is(err, os.ErrNotExist) {
@@ -104,7 +105,7 @@ func readSigningKeys(dataDir string) ([]signingKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	var keys []signingKey
+	keys := []signingKey{}
 	var errs []error
 	for _, e := range entries { // sorted by name
 		id, ok := strings.CutSuffix(e.Name(), keySuffix)
