@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -132,6 +133,39 @@ func TestDamagedStore(t *testing.T) {
 				t.Errorf("afterwards: %+v %v", reports, err)
 			}
 		})
+	}
+}
+
+// A file that cannot be opened does not cost the stream that it is of: the store does not open.
+func TestUnreadableStream(t *testing.T) {
+	for _, stream := range []string{"KV_sessions", "EVENTS", datafolder.MediaStream} {
+		dir := t.TempDir()
+		streamsOnDisk(t, dir, 1)
+		block := filepath.Join(datafolder.Streams(dir), stream, "msgs", "2.blk")
+		testkit.NoError(t, os.Symlink("nowhere", block))
+		if s, err := Open(t.Context(), Options{Dir: dir}); err == nil {
+			t.Errorf("the store opens without a block of %s", stream)
+			testkit.NoError(t, s.Close())
+		} else if !strings.Contains(err.Error(), block) || hint.Of(err) == "" {
+			t.Errorf("%s: %v, %q", stream, err, hint.Of(err))
+		}
+		testkit.NoError(t, os.RemoveAll(block))
+		s := open(t, dir)
+		if _, err := s.Get(t.Context(), "s0"); err != nil {
+			t.Errorf("without %s: the record: %v", stream, err)
+		}
+		if got, err := s.Messages(t.Context(), "s0"); len(got) != 1 || err != nil {
+			t.Errorf("without %s: events: %q, %v", stream, got, err)
+		}
+		if r, err := s.OpenMedia(t.Context(), "a", "x", time.Now()); err != nil {
+			t.Errorf("without %s: media: %v", stream, err)
+		} else {
+			got, err := io.ReadAll(r)
+			if err != nil || !bytes.Equal(got, noise(3*mediaChunk, 1)) {
+				t.Errorf("without %s: %d bytes of media, %v", stream, len(got), err)
+			}
+			testkit.NoError(t, r.Close())
+		}
 	}
 }
 

@@ -33,9 +33,13 @@ func TestFolderIsLocked(t *testing.T) {
 func TestInvalidFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	testkit.NoError(t, os.WriteFile(file, nil, 0o600))
-	_, err := Open(context.Background(), Options{Dir: filepath.Join(file, "below")})
-	if hint.Of(err) == "" {
-		t.Fatalf("no hint: %v", err)
+	dir := t.TempDir() // with a file in the place of a stream
+	testkit.NoError(t, os.MkdirAll(datafolder.Streams(dir), 0o700))
+	testkit.NoError(t, os.WriteFile(filepath.Join(datafolder.Streams(dir), "EVENTS"), nil, 0o600))
+	for _, dir := range []string{filepath.Join(file, "below"), dir} {
+		if _, err := Open(context.Background(), Options{Dir: dir}); err == nil || hint.Of(err) == "" {
+			t.Errorf("no hint: %v", err)
+		}
 	}
 }
 

@@ -128,9 +128,13 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 			return
 		}
 		_ = s.Close()
-		if full := datafolder.CheckSpace(o.Dir, leastReserve); full != nil && hint.Of(err) == "" {
+		switch full := datafolder.CheckSpace(o.Dir, leastReserve); {
+		case hint.Of(err) != "":
+		case full != nil:
 			o.Logger.Error("the store could not be opened", "error", err)
 			err = full // the likely cause
+		case o.URL == "":
+			err = hint.Add(err, "Check the data folder, or without one the folder for temporary files, and its disk.")
 		}
 	}()
 

@@ -192,6 +192,10 @@ func LargestBlock(dir, stream string) (most int64) {
 // replaces damaged blocks by their intact records, so that the server does not
 // cut them off, and logs what it found.
 func Salvage(dir string, log *slog.Logger) (found Damage, err error) {
+	if err := checkAccess(dir); err != nil {
+		return Damage{}, hint.Add(fmt.Errorf("the store cannot be used: %w", err),
+			"Make everything in the data folder readable and writable for this user; nothing was changed.")
+	}
 	if err := removeCopies(dir); err != nil {
 		return Damage{}, err
 	}
@@ -217,6 +221,26 @@ func Salvage(dir string, log *slog.Logger) (found Damage, err error) {
 		found.Bytes += r.Damaged
 	}
 	return found, nil
+}
+
+// checkAccess returns an error if something in the streams cannot be read or written. The NATS
+// server deletes all of a stream that it cannot open.
+func checkAccess(dir string) error {
+	return filepath.WalkDir(Streams(dir), func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && path == Streams(dir): // a new store
+			return nil
+		case err != nil:
+			return err
+		case d.IsDir():
+			return atomicfile.Check(path)
+		}
+		file, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		return file.Close()
+	})
 }
 
 // removeCopies removes the copies of blocks that a NATS server was writing when its process
