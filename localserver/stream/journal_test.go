@@ -109,6 +109,7 @@ func TestJournalRenewsAndPublishes(t *testing.T) {
 		time.Sleep(3*time.Hour + time.Second)
 		m.setFail("renew") // is logged only
 		time.Sleep(time.Hour)
+		synctest.Wait() // for the message of this moment
 		if n := m.count("renew"); n != 4 {
 			t.Errorf("%d renewals in 4 h", n)
 		}
