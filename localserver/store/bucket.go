@@ -154,16 +154,25 @@ func (b bucket) keys(ctx context.Context, pattern string) (keys []string, err er
 	return keys, nil
 }
 
-// decode decodes the JSON value of a key.
+// decode decodes the JSON value of a key. After an error it is the zero value.
 func decode[T any](key string, raw []byte) (value T, err error) {
 	if err = json.Unmarshal(raw, &value); err != nil {
-		err = fmt.Errorf("record %s cannot be read: %w", key, err)
+		var zero T
+		return zero, fmt.Errorf("record %s cannot be read: %w", key, err)
 	}
-	return value, err
+	return value, nil
+}
+
+// ignore logs a record that cannot be read, once: it is as if it did not exist.
+func (b bucket) ignore(key string, err error) {
+	s := b.stream.store
+	if _, logged := s.ignored.LoadOrStore(b.prefix+key, true); !logged {
+		s.log.Error("a record of the store is ignored", "bucket", b.kv.Bucket(), "error", err)
+	}
 }
 
 // load returns the JSON value of a key and its revision, or ErrNotFound and the
-// revision 0.
+// revision 0, or that of a value that cannot be read.
 func load[T any](ctx context.Context, b bucket, key string) (value T, revision uint64, err error) {
 	entry, err := b.Get(ctx, key)
 	switch {
@@ -172,7 +181,10 @@ func load[T any](ctx context.Context, b bucket, key string) (value T, revision u
 	case err != nil:
 		return value, 0, err
 	}
-	value, err = decode[T](key, entry.Value())
+	if value, err = decode[T](key, entry.Value()); err != nil {
+		b.ignore(key, err)
+		err = ErrNotFound
+	}
 	return value, entry.Revision(), err
 }
 
@@ -220,12 +232,14 @@ func (b bucket) write(ctx context.Context, key string, value []byte, revision ui
 func change[T any](ctx context.Context, b bucket, key string, step func(ctx context.Context, value *T, exists bool) (changed bool, err error)) error {
 	return b.change(ctx, key, func(ctx context.Context, raw []byte) (_ []byte, err error) {
 		var value T
-		if raw != nil {
+		exists := raw != nil
+		if exists {
 			if value, err = decode[T](key, raw); err != nil {
-				return nil, err
+				b.ignore(key, err)
+				exists = false
 			}
 		}
-		if changed, err := step(ctx, &value, raw != nil); err != nil || !changed {
+		if changed, err := step(ctx, &value, exists); err != nil || !changed {
 			return nil, err
 		}
 		return json.Marshal(value)
@@ -260,7 +274,7 @@ func (b bucket) change(ctx context.Context, key string, step func(ctx context.Co
 
 // each calls visit for the newest value of every key that matches one of some
 // patterns, once it has seen everything up to a revision. The revision is that of a
-// matching key, or 0. A value that visit cannot read is logged, once: it remains until it expires.
+// matching key, or 0. A value that visit cannot read is ignored.
 func (b bucket) each(ctx context.Context, patterns []string, upTo uint64, visit func(jetstream.KeyValueEntry) error) error {
 	entries, err := b.newest(ctx, patterns, upTo)
 	if err == nil {
@@ -273,13 +287,8 @@ func (b bucket) each(ctx context.Context, patterns []string, upTo uint64, visit 
 		if entry == nil || entry.Operation() != jetstream.KeyValuePut {
 			continue
 		}
-		err := visit(entry)
-		if err == nil {
-			continue
-		}
-		s := b.stream.store
-		if _, logged := s.ignored.LoadOrStore(fmt.Sprint(b.prefix, entry.Key(), " ", entry.Revision()), true); !logged {
-			s.log.Error("a record of the store is ignored", "bucket", b.kv.Bucket(), "error", err)
+		if err := visit(entry); err != nil {
+			b.ignore(entry.Key(), err)
 		}
 	}
 	return nil

@@ -103,8 +103,9 @@ func (s *Store) sweepBlob(ctx context.Context, key string, now time.Time) (remov
 var allExpired = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // changeRecord calls change to replace or remove the record of a key, in the revision
-// that change is given: 0 if there is no record. If match is given, there must be a
-// record for which it is true, else the error is ErrNotFound.
+// that change is given: 0 if there is no record. One that cannot be read is replaced, too.
+// If match is given, there must be a record for which it is true, else the error is
+// ErrNotFound.
 //
 // The blob of the old record gets an entry before the change, so that the sweep finds
 // it, and is deleted afterwards unless it may have readers.
@@ -117,7 +118,8 @@ func (s *Store) changeRecord(ctx context.Context, key string, now time.Time, mat
 		if err != nil && (match != nil || !errors.Is(err, ErrNotFound)) {
 			return err
 		}
-		if revision > 0 {
+		replaces := rec.Blob != ""
+		if replaces {
 			if err := s.AdmitDeletion(); err != nil {
 				return err
 			}
@@ -131,7 +133,7 @@ func (s *Store) changeRecord(ctx context.Context, key string, now time.Time, mat
 		}
 		err = change(revision)
 		conflict := errors.Is(err, jetstream.ErrKeyRevisionMismatch)
-		if revision > 0 && (err == nil || conflict) { // after a conflict another writer has changed the record
+		if replaces && (err == nil || conflict) { // after a conflict another writer has changed the record
 			s.removeUnreferenced(ctx, key, rec.Blob)
 		}
 		if !conflict {

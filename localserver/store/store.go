@@ -92,7 +92,7 @@ type Store struct {
 
 	replicas int      // of everything
 	tails    sync.Map // of the journals that this process writes: stream to tail; Finish forgets them
-	ignored  sync.Map // the records that cannot be read and were logged, by key and revision
+	ignored  sync.Map // keys of the records that cannot be read, when it was logged
 
 	streams   bucket
 	events    jetstream.Stream

@@ -307,7 +307,7 @@ func TestErrorHook(t *testing.T) {
 }
 
 // A record that cannot be read, such as one that an earlier build has stored, is named in
-// the log, once, and the others are found.
+// the log, once. It is as if it did not exist, and the others are found.
 func TestRecordsThatCannotBeRead(t *testing.T) {
 	dir, log := t.TempDir(), &bytes.Buffer{}
 	s, err := Open(t.Context(), Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(log, nil))})
@@ -339,6 +339,21 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 	}
 	if n, err := s.SweepMedia(t.Context(), noon.Add(MediaTTL)); n != 1 || err != nil {
 		t.Errorf("%d objects were swept, %v", n, err)
+	}
+	absent := map[string]error{}
+	_, absent["stream"] = s.Get(t.Context(), "broken")
+	absent["end of the stream"] = s.Finish(t.Context(), "broken", Failed, noon, "")
+	_, _, absent["job"] = s.Job(t.Context(), "a", "broken", noon)
+	_, absent["object"] = s.StatMedia(t.Context(), "a", "broken", noon)
+	absent["deletion"] = s.DeleteMedia(t.Context(), "a", "broken", noon)
+	for what, err := range absent {
+		if !errors.Is(err, ErrNotFound) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	put(t, s, "a", "broken", []byte("again"), noon)
+	if _, err := s.StatMedia(t.Context(), "a", "broken", noon); err != nil {
+		t.Error(err)
 	}
 	for key := range keys {
 		if n := strings.Count(log.String(), "record "+key+" "); n != 1 {
