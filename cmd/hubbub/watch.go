@@ -82,7 +82,7 @@ func (a *App) watch(ctx context.Context, id string, f *watchFlags) (err error) {
 		return err
 	}
 	defer server.close()
-	connected := a.connecting(server)
+	connected := a.connecting(server, display)
 	stream, err := server.Watch(ctx, id, reconnectLimit(f.reconnect, display), f.words)
 	connected()
 	if err != nil {
