@@ -10,7 +10,6 @@ import (
 
 	"hubbub/capture"
 	"hubbub/capture/device"
-	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/protocol"
 	"hubbub/tui/display"
 )
@@ -65,14 +64,10 @@ INPUT is what --input takes. The default is the device of --input mic.`,
 // testDevices measures one device after the other: several may be one microphone.
 func (a *App) testDevices(ctx context.Context, devices []device.Device, json bool) error {
 	tests := []deviceTest{}
-	live := !json && session.IsTerminal(a.Stdout)
 	for _, d := range devices {
-		show := func(capture.Level) {}
-		if live {
-			show = func(l capture.Level) { fmt.Fprintf(a.Stdout, "\r%s\x1b[K", levelLine(d, l)) }
-		}
 		t := deviceTest{Device: d}
-		level, err := deviceLevel(ctx, d, show)
+		level, err := deviceLevel(ctx, d, func(l capture.Level) { a.progress(levelLine(d, l)) })
+		a.progress("")
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -84,16 +79,10 @@ func (a *App) testDevices(ctx context.Context, devices []device.Device, json boo
 			peak, rms := decibels(level.Peak), decibels(level.RMS)
 			t.Peak, t.RMS = &peak, &rms
 		}
-		tests = append(tests, t)
-		switch {
-		case live:
-			_, err = fmt.Fprintf(a.Stdout, "\r%s\x1b[K\n", line)
-		case !json:
-			_, err = fmt.Fprintln(a.Stdout, line)
-		default:
-			err = nil // that of the device is in its test
+		if tests = append(tests, t); json {
+			continue
 		}
-		if err != nil {
+		if _, err := fmt.Fprintln(a.Stdout, line); err != nil {
 			return err
 		}
 	}
