@@ -13,49 +13,43 @@ import (
 
 // A sweep tries other parameters of the clustering on stored windows.
 
-// trial is the result of one setting of the parameters.
-type trial struct {
-	sets, recordings []figures
-	kept, returns    int
-	objective        float64 // mean over the sets, with the returns
-}
-
 // try runs one setting over the windows of all recordings.
-func (ev *evaluator) try(ctx context.Context, p clustering.Params, all []windows, sets int) (trial, error) {
-	t := trial{}
-	outcomes := make([][]outcome, sets)
+func (ev *evaluator) try(ctx context.Context, p clustering.Params, all []windows, sets []set) (table, error) {
+	outcomes := make([][]outcome, len(sets))
 	for _, w := range all {
 		_, _, hyp, err := ev.runEngineOn(ctx, &w, p, nil, voiceprint.Matching{})
 		if err != nil {
-			return t, err
+			return table{}, err
 		}
-		var o outcome
+		o := outcome{name: w.rec.name}
 		if err := o.rate(w.rec, hyp); err != nil {
-			return t, err
+			return table{}, err
 		}
 		outcomes[w.set] = append(outcomes[w.set], o)
-		t.recordings = append(t.recordings, sum("", []outcome{o}))
 	}
-	for _, o := range outcomes {
-		f := sum("", o)
-		t.sets = append(t.sets, f)
-		t.kept += f.Kept
-		t.returns += f.Returns
-	}
-	t.objective = t.mean(objective)
-	// A tenth of the returns under another label costs as much as 1.5 points.
-	if t.returns > 0 {
-		t.objective += 15 * float64(t.returns-t.kept) / float64(t.returns)
-	}
-	return t, nil
+	return newTable(ev.latencies[0], sets, outcomes), nil
 }
 
 // mean is a mean over the sets.
-func (t trial) mean(value func(figures) float64) (mean float64) {
-	for _, f := range t.sets {
-		mean += value(f) / float64(len(t.sets))
+func (t table) mean(value func(figures) float64) (mean float64) {
+	for _, f := range t.Sets {
+		mean += value(f) / float64(len(t.Sets))
 	}
 	return mean
+}
+
+// goal is the mean of the objective over the sets, with the returns: a tenth of them under another label costs as much as
+// 1.5 points.
+func (t table) goal() float64 {
+	return t.mean(objective) + 15*float64(t.All.Returns-t.All.Kept)/float64(max(t.All.Returns, 1))
+}
+
+// recordings are those of all sets.
+func (t table) recordings() (all []figures) {
+	for _, f := range t.Sets {
+		all = append(all, f.EachRecording...)
+	}
+	return all
 }
 
 // split is the labels per speaker, 1 where no speaker was found.
@@ -80,9 +74,9 @@ func objective(f figures) float64 {
 
 // difference is t less base by recording: means of DER and objective (without returns)
 // with their standard errors.
-func (t trial) difference(base trial) string {
-	m, e := difference(t.recordings, base.recordings, func(f figures) float64 { return 100 * f.DER })
-	g, h := difference(t.recordings, base.recordings, objective)
+func (t table) difference(base table) string {
+	m, e := difference(t.recordings(), base.recordings(), func(f figures) float64 { return 100 * f.DER })
+	g, h := difference(t.recordings(), base.recordings(), objective)
 	return fmt.Sprintf("  by recording DER %+.2f ± %.2f objective %+.2f ± %.2f", m, e, g, h)
 }
 
@@ -98,17 +92,15 @@ func meanError(x []float64) (mean, err float64) {
 	return mean, math.Sqrt(err / (n - 1) / n)
 }
 
-func (t trial) String() string {
+// String is the table in one line.
+func (t table) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "objective %6.2f  miss %5.2f fa %5.2f conf %5.2f ", t.objective, t.mean(func(f figures) float64 { return 100 * f.Miss }),
+	fmt.Fprintf(&b, "objective %6.2f  miss %5.2f fa %5.2f conf %5.2f ", t.goal(), t.mean(func(f figures) float64 { return 100 * f.Miss }),
 		t.mean(func(f figures) float64 { return 100 * f.FalseAlarm }), t.mean(func(f figures) float64 { return 100 * f.Confusion }))
-	lost, speakers := 0, 0
-	for _, f := range t.sets {
+	for _, f := range t.Sets {
 		fmt.Fprintf(&b, "  %5.2f/%.2f", 100*f.DER, f.split())
-		lost += f.Lost
-		speakers += f.Speakers
 	}
-	fmt.Fprintf(&b, "  lost %d/%d returns %d/%d", lost, speakers, t.kept, t.returns)
+	fmt.Fprintf(&b, "  lost %d/%d returns %d/%d", t.All.Lost, t.All.Speakers, t.All.Kept, t.All.Returns)
 	return b.String()
 }
 
@@ -134,9 +126,9 @@ func (ev *evaluator) sweep(ctx context.Context, sets []set, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var base trial
+	var base table
 	for i, p := range settings {
-		t, err := ev.try(ctx, p, all, len(sets))
+		t, err := ev.try(ctx, p, all, sets)
 		if err != nil {
 			return err
 		}

@@ -15,15 +15,15 @@ func TestDifferenceByRecording(t *testing.T) {
 		return sum("", []outcome{{score: evaluation.FileResult{Result: result},
 			labels: evaluation.LabelReport{Files: 1, Speakers: 2, Labels: labels, Found: 2, Substantial: labels, CountError: labels - 2}}})
 	}
-	base := trial{recordings: []figures{of(0.2, 100, 2), of(0.3, 1000, 2), of(0.1, 10, 3)}}
+	base := table{Sets: []figures{{EachRecording: []figures{of(0.2, 100, 2), of(0.3, 1000, 2)}}, {EachRecording: []figures{of(0.1, 10, 3)}}}}
 	same := base.difference(base)
 	if !strings.Contains(same, "DER +0.00 ± 0.00 objective +0.00 ± 0.00") {
-		t.Errorf("a trial less itself: %s", same)
+		t.Errorf("a table less itself: %s", same)
 	}
 	// DER differs by 2, 2 and -1 points; the objective by as much, and by 18 less for the
 	// label too many that the last recording no longer has: 15 as 0.5 labels per
 	// speaker, 3 as the difference to the number of speakers.
-	other := trial{recordings: []figures{of(0.22, 100, 2), of(0.32, 1000, 2), of(0.09, 10, 2)}}
+	other := table{Sets: []figures{{EachRecording: []figures{of(0.22, 100, 2), of(0.32, 1000, 2), of(0.09, 10, 2)}}}}
 	if got := other.difference(base); !strings.Contains(got, "DER +1.00 ± 1.00 objective -5.00 ± 7.00") {
 		t.Errorf("difference %s", got)
 	}
