@@ -174,15 +174,20 @@ func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
 	return group
 }
 
-// onData adds --data, the data folder of a server, runs do with it if check does not reject it, and
-// prints the line that do returns; "" = none.
+// onData adds --data, the data folder of a server, runs do with it unless check, which may be nil,
+// rejects it, and prints the line that do returns; "" = none.
 func (a *App) onData(cmd *cobra.Command, check func(data string) error, do func(ctx context.Context, data string, args []string) (string, error)) *cobra.Command {
 	var data nonEmpty
 	cmd.Flags().Var(&data, "data", "data `DIR` of the server (its --data)")
 	_ = cmd.MarkFlagDirname("data")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := check(string(data)); err != nil {
-			return err
+		if data == "" {
+			return usage.Error(cmd.CommandPath()+" needs a data folder", "Give it with --data DIR.")
+		}
+		if check != nil {
+			if err := check(string(data)); err != nil {
+				return err
+			}
 		}
 		line, err := do(cmd.Context(), string(data), args)
 		if err == nil && line != "" {

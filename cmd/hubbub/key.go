@@ -43,25 +43,25 @@ the account until it expires. Treat it as a secret.`,
 	flags.StringVar(&account, "account", "", "`NAME` of the account; accounts do not see the streams and media of each other")
 	plan.add(cmd, "plan", "", "`PLAN`: pro, or none for a key without a subscription")
 	flags.Var(&expires, "expires", "lifetime of the key, a `TIME` such as 24h")
-	check := func(data string) error {
-		if account == "" || data == "" {
-			return usage.Error("a key needs an account and a data folder", "Give them with --account and --data.")
-		}
-		if err := apikeys.CheckAccount(account); err != nil {
-			return usage.Of(err)
-		}
-		return nil
-	}
+	check := func(string) error { return checkAccount(account) }
 	return a.onData(cmd, check, func(_ context.Context, data string, _ []string) (string, error) {
 		return apikeys.Create(data, apikeys.Spec{Account: account, Plan: plan.value, Expires: expires.value}, time.Now())
 	})
 }
 
-// dataFolder checks that a folder was given and is there.
-func dataFolder(data string) error {
-	if data == "" {
-		return usage.Error("keys need a data folder", "Give it with --data.")
+// checkAccount checks the value of --account.
+func checkAccount(account string) error {
+	if account == "" {
+		return usage.Error("the name of an account is missing", "Give it with --account NAME.")
 	}
+	if err := apikeys.CheckAccount(account); err != nil {
+		return usage.Of(err)
+	}
+	return nil
+}
+
+// dataFolder checks that a folder is there.
+func dataFolder(data string) error {
 	if info, err := os.Stat(data); err != nil || !info.IsDir() {
 		return hint.Add(fmt.Errorf("there is no data folder %s", data), "Give the folder that the server was given with --data.")
 	}
@@ -153,12 +153,7 @@ webhook.secret of the data folder is deleted.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&account, "account", "", "`NAME` of the account")
-	check := func(data string) error {
-		if err := apikeys.CheckAccount(account); err != nil {
-			return usage.Error(err.Error(), "Give the name of the account with --account.")
-		}
-		return dataFolder(data)
-	}
+	check := func(data string) error { return cmp.Or(checkAccount(account), dataFolder(data)) }
 	return a.onData(cmd, check, func(_ context.Context, data string, _ []string) (string, error) {
 		root, err := apikeys.WebhookRoot(data)
 		return apikeys.WebhookSecret(root, account), err

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/localserver"
 	"hubbub/localserver/store/backup"
 	"hubbub/localserver/store/datafolder"
@@ -22,14 +21,6 @@ import (
 func newStore(a *App) *cobra.Command {
 	return newGroup("store", "Back up, restore, check or empty the data folder of a server",
 		newStoreBackup(a), newStoreRestore(a), newStoreCheck(a), newStorePurge(a))
-}
-
-// storeFolder checks that a folder was given.
-func storeFolder(data string) error {
-	if data == "" {
-		return usage.Error("a store needs a data folder", "Give it with --data.")
-	}
-	return nil
 }
 
 func newStoreBackup(a *App) *cobra.Command {
@@ -42,7 +33,7 @@ interrupted; whatever it had acknowledged when the backup began is in it. The
 file is verified before it gets its name. Only its owner can read it: it contains
 the secrets of the server.`,
 		Args: exactArgs("FILE"),
-	}, storeFolder, func(ctx context.Context, data string, args []string) (string, error) {
+	}, nil, func(ctx context.Context, data string, args []string) (string, error) {
 		size, err := backUp(ctx, data, args[0])
 		return fmt.Sprintf("%d bytes written to %s", size, args[0]), err
 	})
@@ -81,7 +72,7 @@ must be empty or not exist. Start a server with it afterwards. Streams that were
 open at the time of the backup read error. After an error the folder is as
 before.`,
 		Args: exactArgs("FILE"),
-	}, storeFolder, func(_ context.Context, data string, args []string) (string, error) {
+	}, nil, func(_ context.Context, data string, args []string) (string, error) {
 		return fmt.Sprintf("%s restored to %s", args[0], data), backup.Restore(args[0], data, slog.New(slog.DiscardHandler))
 	})
 	cmd.Flags().Lookup("data").Usage = "new data `DIR`"
@@ -97,7 +88,7 @@ func newStoreCheck(a *App) *cobra.Command {
 checksum of each record, and print one line for each stream of the store. Nothing
 is changed. The exit code is 1 if something is damaged.`,
 		Args: noArgs,
-	}, storeFolder, func(_ context.Context, data string, _ []string) (string, error) {
+	}, nil, func(_ context.Context, data string, _ []string) (string, error) {
 		reports, err := datafolder.Check(data)
 		if err != nil {
 			return "", err
@@ -130,7 +121,7 @@ With --all also delete the jobs, the streams, their events and their voiceprints
 and make signed media addresses invalid. API keys, signing keys and the
 certificate remain.`,
 		Args: noArgs,
-	}, storeFolder, func(_ context.Context, data string, _ []string) (string, error) {
+	}, nil, func(_ context.Context, data string, _ []string) (string, error) {
 		freed, err := datafolder.Purge(data, all)
 		return fmt.Sprintf("%d bytes freed", freed), err
 	})
