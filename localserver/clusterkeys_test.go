@@ -9,7 +9,6 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/localserver/apikeys"
-	"hubbub/localserver/certificate"
 	"hubbub/protocol/testkit"
 )
 
@@ -40,7 +39,4 @@ func TestClusterOfKeys(t *testing.T) {
 		testkit.Eventually(t, "the key to be refused", func() bool { return status(h) == 401 })
 		t.Logf("node %d refused the key after %.1f s", i, time.Since(revoked).Seconds())
 	}
-	// On the same cluster, requests that make no sense.
-	h := serve(t, func(o *setup) { o.TLS.Mode, o.NATS = certificate.Off, nats[0].url })
-	sendOdd(t, h, 3, oddCount(t)/10)
 }

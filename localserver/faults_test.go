@@ -3,9 +3,9 @@ package localserver
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -110,45 +110,16 @@ func TestFaultsOfEvents(t *testing.T) {
 	}
 }
 
-// How a stream ends with faults of sockets, and its record.
-func TestFaultsOfSockets(t *testing.T) {
+// A reset reaches the client, and the record says that its stream was lost. Package faults tests
+// the other ends.
+func TestReset(t *testing.T) {
 	t.Parallel()
-	closedWith := func(code int, text string) func(error) bool {
-		return func(err error) bool {
-			var c *websocket.CloseError
-			return errors.As(err, &c) && c.Code == code && strings.Contains(c.Text, text)
-		}
+	h := serve(t, withFaults(t, "reset@200ms"))
+	s := h.open()
+	if _, end := s.toTheEnd(); !errors.Is(end, syscall.ECONNRESET) {
+		t.Errorf("ended with %v", end)
 	}
-	unclosed := func(err error) bool {
-		var c *websocket.CloseError
-		return errors.As(err, &c) && c.Code == websocket.CloseAbnormalClosure || errors.Is(err, io.ErrUnexpectedEOF)
-	}
-	for _, tt := range []struct {
-		spec   string
-		endIt  bool // with end_of_stream
-		ended  func(error) bool
-		status string
-	}{
-		{"close=1011@200ms", false, closedWith(1011, "on purpose"), "error"},
-		{"close=1005@100ms", false, closedWith(1005, ""), "error"},
-		{"reset@200ms", false, func(err error) bool { return strings.Contains(err.Error(), "reset by peer") }, "error"},
-		{"no-close", true, unclosed, "done"},
-	} {
-		t.Run(tt.spec, func(t *testing.T) {
-			t.Parallel()
-			h := serve(t, withFaults(t, tt.spec))
-			s := h.open()
-			if tt.endIt {
-				s.chunks(2)
-				s.end()
-			}
-			events, end := s.toTheEnd()
-			if !tt.ended(end) {
-				t.Errorf("%s, ended with %v", protocoltest.Brief(events), end)
-			}
-			h.becomes(s.id, tt.status)
-		})
-	}
+	h.becomes(s.id, "error")
 }
 
 // A stream that is not closed stays open until its client closes it.

@@ -12,7 +12,6 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/localserver/apikeys"
-	"hubbub/localserver/certificate"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/protocol/testkit"
@@ -30,36 +29,6 @@ func (h *host) refused(address string, status int) {
 		h.t.Fatalf("no response: %v", err)
 	}
 	read(h.t, res).apiError(h.t, status)
-}
-
-func TestTokenWorksOnceAndForItsStream(t *testing.T) {
-	t.Parallel()
-	h := serve(t)
-	a, b := h.create(), h.create()
-	base, token, _ := strings.Cut(a.URL, "?token=")
-	h.refused(base, 401)
-	h.refused(base+"?token=", 401)
-	h.refused(base+"?token="+token[:len(token)-1], 401)
-	h.refused(base+"?token="+token+"x", 401)
-	h.refused(base+"?TOKEN="+token, 401)
-	h.refused(strings.Replace(a.URL, a.ID, b.ID, 1), 401)
-	h.refused(strings.Replace(a.URL, a.ID, "x", 1), 401)
-	if s := h.status(a.ID); s.Status != "created" {
-		t.Fatalf("status %s", s.Status)
-	}
-	conn, res, err := h.dial.Dial(a.URL, nil)
-	if err != nil {
-		t.Fatalf("wrong tokens have used it up: %v", err)
-	}
-	if len(res.Header.Get("X-Request-Id")) != 36 {
-		t.Errorf("no request id: %v", res.Header)
-	}
-	if s := h.status(a.ID); s.Status != "running" || s.StartedAt == nil || s.CompletedAt != nil {
-		t.Errorf("%+v", s)
-	}
-	h.refused(a.URL, 401)
-	_ = conn.Close()
-	h.refused(a.URL, 401)
 }
 
 // Of many concurrent clients with one token, exactly one gets the stream. The others are
@@ -224,20 +193,5 @@ func TestEngineThatCannotStart(t *testing.T) {
 				t.Errorf("%d streams are open", n)
 			}
 		})
-	}
-}
-
-// Plain WebSocket behind a proxy that terminates TLS.
-func TestStreamWithoutTLS(t *testing.T) {
-	t.Parallel()
-	h := serve(t, func(o *setup) { o.TLS.Mode = certificate.Off })
-	if u, _ := url.Parse(h.URL()); u.Scheme != "http" || h.CAPEM() != nil {
-		t.Errorf("%s %s", u, h.CAPEM())
-	}
-	s := h.open()
-	s.chunks(1)
-	s.end()
-	if events, code, _ := s.rest(); code != 1000 || len(events) != 2 {
-		t.Errorf("%d %v", code, events)
 	}
 }

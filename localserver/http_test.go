@@ -31,30 +31,18 @@ func TestHTTP2(t *testing.T) {
 	h.do("POST", "/v1/live", testKey, strings.NewReader(strings.Repeat(" ", maxLiveBody+1))).apiError(t, 413)
 }
 
-func TestOnlyAKnownKeyOpens(t *testing.T) {
-	t.Parallel()
-	h := serve(t, func(o *setup) { o.APIKeys = []string{testKey, "second"} })
-	for _, value := range []string{
-		"", "Bearer", "Bearer ", "Bearer wrong", "Bearer " + testKey + "x", "Bearer " + testKey[:5],
-		"Basic " + testKey, testKey, "Bearer\t" + testKey, "Bearer " + testKey + " " + testKey,
-	} {
-		for _, route := range []string{"GET /v1/test", "POST /v1/live", "GET /v1/live/x"} {
-			method, path, _ := strings.Cut(route, " ")
-			r, _ := http.NewRequest(method, h.URL()+path, nil)
-			if value != "" {
-				r.Header.Set("Authorization", value)
-			}
-			h.send(r).apiError(t, 401)
+// The form of the credential; contract rules test which one opens.
+func TestBearer(t *testing.T) {
+	for text, want := range map[string]string{"Bearer k": "k", "bearer k": "k", "BEARER   k": "k", "Bearer a b": "a b",
+		"": "", "Bearer": "", "Bearer ": "", "Basic k": "", "k": "", "Bearer\tk": ""} {
+		if key, ok := bearer(http.Header{"Authorization": {text}}); ok != (want != "") || ok && key != want {
+			t.Errorf("%q: %q, %v", text, key, ok)
 		}
 	}
-	r, _ := http.NewRequest("GET", h.URL()+"/v1/test", nil)
-	r.Header["Authorization"] = []string{"Bearer " + testKey, "Bearer " + testKey}
-	if res := h.send(r); !strings.Contains(res.apiError(t, 401).Message, "<API_KEY>") || !strings.Contains(string(res.body), "<API_KEY>") {
-		t.Errorf("the message is not readable as it is sent: %s", res.body)
-	}
-	for _, good := range []string{"Bearer " + testKey, "bearer second", "BEARER   " + testKey} {
-		r.Header["Authorization"] = []string{good}
-		h.send(r).hasStatus(t, good, 200)
+	for _, several := range [][]string{nil, {"Bearer k", "Bearer k"}} {
+		if _, ok := bearer(http.Header{"Authorization": several}); ok {
+			t.Errorf("%q is accepted", several)
+		}
 	}
 }
 
@@ -103,9 +91,6 @@ func TestCreateEchoesAnyObject(t *testing.T) {
 	nested := func(levels int) string { return strings.Repeat(`{"a":`, levels) + "1" + strings.Repeat("}", levels) }
 	for body, want := range map[string]string{
 		nested(9_999):                nested(9_999),
-		"":                           "{}",
-		" \n":                        "{}",
-		"{}":                         "{}",
 		`{"a": [1, 2.50, null]}`:     `{"a":[1,2.50,null]}`,
 		`{"n":12345678901234567890}`: `{"n":12345678901234567890}`,
 		` {"title":"é \u0000 x"} `:   `{"title":"é \u0000 x"}`,
@@ -124,13 +109,8 @@ func TestCreateEchoesAnyObject(t *testing.T) {
 			t.Errorf("fields: %s", status.body)
 		}
 	}
-	for _, body := range []string{"null", "[]", `"x"`, "1", "{", "{}{}", "{},{}", `{"a":}`, "{'a':1}", "\xff", "{\"a\":\"\xff\"}", "\xef\xbb\xbf{}", nested(10_000)} {
-		res := h.do("POST", "/v1/live", testKey, strings.NewReader(body))
-		var v protocol.ValidationErrorResponse
-		if err := json.Unmarshal(res.body, &v); err != nil || res.StatusCode != 400 || v.Message == "" ||
-			len(v.Errors) == 0 || v.Errors[0].Field == "" || v.Errors[0].Message == "" {
-			t.Errorf("%.100q: %d %s", body, res.StatusCode, res.body)
-		}
+	if res := h.do("POST", "/v1/live", testKey, strings.NewReader(nested(10_000))); res.StatusCode != 400 || !strings.Contains(string(res.body), `"field":"body"`) {
+		t.Errorf("10,000 levels: %d %s", res.StatusCode, res.body)
 	}
 }
 

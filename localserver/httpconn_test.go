@@ -52,15 +52,6 @@ func TestUnreadRequests(t *testing.T) {
 	}
 }
 
-// A client that does not know that the address begins with https is told so.
-func TestPlainRequestToTLS(t *testing.T) {
-	t.Parallel()
-	res, open := serve(t).raw("GET /v1/test HTTP/1.1\r\nHost: x\r\n\r\n", false)
-	if e := res.apiError(t, 400); !strings.Contains(e.Message, "https") || open {
-		t.Errorf("%q, open %v", e.Message, open)
-	}
-}
-
 func TestLargeHeadersOverHTTP2(t *testing.T) {
 	t.Parallel()
 	h := serve(t)

@@ -4,8 +4,6 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"hubbub/protocol/testkit"
 )
 
@@ -20,9 +18,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	testkit.Parallel(4)
-	// A connection that the proxy has reset can leave a sender in it.
-	const proxy = "github.com/Shopify/toxiproxy/v2"
-	code := testkit.Run(m, goleak.IgnoreAnyFunction(proxy+"/toxics.(*ToxicStub).Run"), goleak.IgnoreAnyFunction(proxy+".(*ToxicLink).read"))
+	code := testkit.Run(m)
 	for _, f := range atEnd {
 		f()
 	}

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/tls"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -58,66 +56,38 @@ func (h *host) get(location string) string {
 	return string(res.body)
 }
 
+// Bodies that contract rules do not send, and over HTTP/2.
 func TestMediaThereAndBack(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
 	big := strings.Repeat("0123456789abcdef", 1<<16) // four chunks
-	for location, body := range map[string]string{
-		"media://a.wav": "some bytes", "media://empty": "", "media://big/one": big,
-		// Names are opaque.
-		"media://../x": "up", "media://x": "x", "media://a//b": "two", "media://a/b": "one", "media://.": "dot", "media://..": "dots", "media:///": "slash",
-		"media://live": "not below", "media://./live/x": "nor this",
-		"media://" + strings.Repeat("n", 247): "long",
-	} {
-		h.put(location, body)
-		if got := h.get(location); got != body {
-			t.Errorf("%s: %d bytes in, %d out, or others", location, len(body), len(got))
+	for range 2 {
+		for location, body := range map[string]string{"media://big": big, "media://empty": "", "media://live": "not below", "media://./live/x": "nor this"} {
+			h.put(location, body)
+			if got := h.get(location); got != body {
+				t.Errorf("%s: %d bytes in, %d out, or others", location, len(body), len(got))
+			}
 		}
-	}
-	for location, body := range map[string]string{"media://x": "x", "media://../x": "up", "media://a/b": "one", "media://a//b": "two"} {
-		if got := h.get(location); got != body {
-			t.Errorf("%s holds %q", location, got)
+		chunked := io.MultiReader(strings.NewReader("in "), strings.NewReader("pieces"))
+		h.at("PUT", h.ask("input", "media://x"), chunked, "Content-Type", "audio/wav").hasStatus(t, "chunked", 200)
+		if got := h.get("media://x"); got != "in pieces" {
+			t.Errorf("x holds %q", got)
 		}
-	}
-	h.put("media://x", "another") // the same name again
-	if got := h.get("media://x"); got != "another" {
-		t.Errorf("x holds %q", got)
-	}
-	// Chunked, with a content type, and over HTTP/2.
-	chunked := io.MultiReader(strings.NewReader("in "), strings.NewReader("pieces"))
-	h.at("PUT", h.ask("input", "media://x"), chunked, "Content-Type", "audio/wav").hasStatus(t, "chunked", 200)
-	if got := h.get("media://x"); got != "in pieces" {
-		t.Errorf("x holds %q", got)
-	}
-	h.http.Transport.(*http.Transport).ForceAttemptHTTP2 = true
-	h.http.CloseIdleConnections()
-	h.put("media://x", big)
-	if got := h.get("media://x"); got != big {
-		t.Error("not the same over HTTP/2")
+		h.http.Transport.(*http.Transport).ForceAttemptHTTP2 = true
+		h.http.CloseIdleConnections()
 	}
 }
 
-func TestMediaRequestsAreChecked(t *testing.T) {
+// What is below media://live/ is the service's.
+func TestLocationsOfTheService(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
-	for _, op := range []string{"input", "output"} {
-		for _, body := range []string{"", "[]", "{}", `{"url":1}`, `{"url":null}`, `{"url":""}`, `{"url":"media://"}`, `{"url":"http://x"}`, `{"url":"media://a b"}`,
-			`{"url":"media://a?b"}`, `{"url":"media://ä"}`, `{"url":"media://a\n"}`, fmt.Sprintf(`{"url":"media://%s"}`, strings.Repeat("n", 248))} {
-			res := h.do("POST", "/v1/media/"+op, testKey, strings.NewReader(body))
-			var v protocol.ValidationErrorResponse
-			if err := json.Unmarshal(res.body, &v); err != nil || res.StatusCode != 400 || v.Message == "" || len(v.Errors) != 1 {
-				t.Errorf("%s %q: %d %s", op, body, res.StatusCode, res.body)
-			}
-		}
-		h.do("POST", "/v1/media/"+op, "", strings.NewReader(`{"url":"media://x"}`)).apiError(t, 401)
-		h.do("POST", "/v1/media/"+op, testKey, strings.NewReader(strings.Repeat(" ", maxBody+1))).apiError(t, 413)
-	}
 	for _, location := range []string{"media://live/x", "media://live/", "media://live//x"} {
 		if res := h.do("POST", "/v1/media/input", testKey, strings.NewReader(fmt.Sprintf(`{"url":%q}`, location))); res.StatusCode != 400 {
 			t.Errorf("%s may be written: %d %s", location, res.StatusCode, res.body)
 		}
 	}
-	for _, location := range []string{"media://nothing", "media://live/", "media://live/x/turns.rttm", "media://live//turns.rttm", "media://live/x/audio.wav", "media://live/a/b/turns.json"} {
+	for _, location := range []string{"media://live/", "media://live/x/turns.rttm", "media://live//turns.rttm", "media://live/x/audio.wav", "media://live/a/b/turns.json"} {
 		h.do("POST", "/v1/media/output", testKey, strings.NewReader(fmt.Sprintf(`{"url":%q}`, location))).apiError(t, 404)
 	}
 }
@@ -184,7 +154,7 @@ func TestMediaAddressIsValidForOneThing(t *testing.T) {
 	h.at("GET", out+strings.Repeat("A", 5000), nil).apiError(t, 414)
 	sealed := out[strings.LastIndex(out, "/")+1:]
 	for i := range sealed {
-		for _, c := range []byte("AB_9") {
+		for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") {
 			changed := []byte(sealed)
 			if changed[i] == c {
 				continue
@@ -364,23 +334,6 @@ func TestResultsOfAStream(t *testing.T) {
 	_ = lost.Close()
 	h.becomes(lost.id, protocol.StatusError)
 	ask("media://live/"+lost.id+"/turns.rttm").apiError(t, 404)
-}
-
-// Whatever text is given as an address, it grants only what was signed.
-func FuzzSignedAddress(f *testing.F) {
-	s := signer{key: []byte("0123456789abcdef0123456789abcdef")}
-	now := time.Unix(1_700_000_000, 0)
-	good := s.sign("PUT", "a", "b/c", now.Add(time.Hour))
-	f.Add(good, "PUT")
-	f.Add("", "GET")
-	f.Add(strings.Repeat("A", 60), "GET")
-	f.Add(base64.RawURLEncoding.EncodeToString(make([]byte, 44)), "GET")
-	f.Fuzz(func(t *testing.T, text, method string) {
-		g, ok := s.verify(text, method, now)
-		if ok && (text != good || method != "PUT" || g.Subject != "a" || g.Name != "b/c") {
-			t.Errorf("%q grants %+v", text, g)
-		}
-	})
 }
 
 func TestSignedGrantsAreVerified(t *testing.T) {

@@ -44,6 +44,7 @@ func TestMetrics(t *testing.T) {
 	h.becomes(s.id, protocol.StatusDone)
 	h.do("GET", "/v1/test", "wrong", nil)
 	h.counters.SlowWatchers.Add(5)
+	h.counters.Watchers.Add(7)
 	h.do("BREW", "/v1/"+strings.Repeat("x", 100), "", nil)
 	testkit.Eventually(t, "the end of the stream", func() bool { return h.metric("hubbub_streams_open") == 0 })
 	for name, want := range map[string]float64{
@@ -53,6 +54,7 @@ func TestMetrics(t *testing.T) {
 		"hubbub_audio_chunks_total":                                                  3,
 		"hubbub_events_total":                                                        2,
 		"hubbub_watchers_slow_total":                                                 5,
+		"hubbub_watchers_total":                                                      7,
 		`hubbub_dropped_total{what="frame"}`:                                         1,
 		"hubbub_engine_chunk_seconds_count":                                          3,
 		"hubbub_engine_lag_seconds_count":                                            3,

@@ -48,6 +48,7 @@ func TestLogOfAStreamHoldsNoSecrets(t *testing.T) {
 	s.rest()
 	_ = conn.Close()
 	h.becomes(l.ID, protocol.StatusDone)
+	h.watch(l.ID, "").rest(&seen{})
 	_, res, err := h.dial.Dial(l.URL, nil)
 	if err == nil {
 		t.Fatal("a used token works")

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gorilla/websocket"
 
 	"hubbub/localserver/apikeys"
-	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 	"hubbub/protocol/testkit"
 )
@@ -126,78 +125,24 @@ func (s *seen) ends(t *testing.T, who, status, text string) {
 	}
 }
 
-// Clients watch one stream: from before its start, again after a reconnection, and after
-// its end. Each gets the sender's messages, byte for byte; package stream tests more.
-func TestWatch(t *testing.T) {
-	t.Parallel()
-	book := &logBuffer{}
-	h := serve(t, withEngine(streamtest.ManyTurns), book.use, func(o *setup) { o.Unpaced = true })
-	l := h.create()
-	early, all := h.watch(l.ID, ""), &seen{}
-	early.until(all, "the first state", func() bool { return len(all.states) > 0 })
-	if s := all.states[0]; s.Status != protocol.StatusCreated || s.Timestamp != 0 || len(all.events) != 0 {
-		t.Errorf("before the stream: %+v %q", s, all.events)
-	}
-	sender := h.openAt(l)
-	sender.chunks(5)
-	// The clock is that of received audio: it may be ahead of the events.
-	early.until(all, "the stream's clock and events", func() bool {
-		return all.states[len(all.states)-1].Timestamp >= 0.5 && len(all.events) >= 5
-	})
-	if s := all.states[len(all.states)-1]; s.Status != protocol.StatusRunning || s.Timestamp != 0.5 {
-		t.Errorf("%+v after %q", s, all.events)
-	}
-	again, rest := h.watch(l.ID, "?from=3"), &seen{}
-	again.until(rest, "a state", func() bool { return len(rest.states) > 0 })
-	if n := h.metric("hubbub_watchers_open"); n != 2 {
-		t.Errorf("%v watchers", n)
-	}
-	sender.end()
-	sent := raws(sender.closes(websocket.CloseNormalClosure))
-	early.rest(all).ends(t, "early", "done", "done")
-	again.rest(rest).ends(t, "again", "done", "done")
-	after := h.watch(l.ID, "").rest(&seen{})
-	after.ends(t, "after the end", "done", "done")
-	for who, got := range map[string][]string{"early": all.events, "after": after.events, "again": append(sent[:3:3], rest.events...)} {
-		if !slices.Equal(got, sent) {
-			t.Errorf("%s got %q, the sender %q", who, got, sent)
+// The parameters of a watch; contract rules test its other refusals.
+func TestWatchQuery(t *testing.T) {
+	for query, want := range map[string]struct {
+		from  int
+		words bool
+		field string // that is invalid
+	}{
+		"": {}, "from=0": {}, "from=7&words=true": {from: 7, words: true}, "words=false": {}, "words=": {},
+		"from=-1": {field: "from"}, "from=": {field: "from"}, "from=x": {field: "from"}, "from=1&from=2": {field: "from"},
+		"from=99999999999999999999": {field: "from"}, "words=yes": {field: "words"},
+	} {
+		values, err := url.ParseQuery(query)
+		testkit.NoError(t, err)
+		from, words, err := watchQuery(values)
+		invalid, refused := errors.AsType[*protocol.ValidationErrorResponse](err)
+		if from != want.from || words != want.words || refused != (want.field != "") || refused && invalid.Errors[0].Field != want.field {
+			t.Errorf("%s: %d, %v, %v", query, from, words, err)
 		}
-	}
-	testkit.Eventually(t, "nobody", func() bool { return h.metric("hubbub_watchers_open") == 0 })
-	if n := h.metric("hubbub_watchers_total"); n != 3 {
-		t.Errorf("%v watchers in all", n)
-	}
-	if log := book.String(); strings.Contains(log, testKey) || !strings.Contains(log, "watcher connected") || !strings.Contains(log, "the stream is over") {
-		t.Errorf("the log: %s", log)
-	}
-}
-
-// Refusals to watch reveal as little as those of other operations.
-func TestWatchNeedsAKeyOfTheAccount(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	h := serve(t, func(o *setup) { o.DataDir = dir })
-	l := h.create()
-	h.refusedWatch(l.ID, mustKey(t, dir, "other", apikeys.PlanPro, time.Hour, time.Now()), 404)
-	h.refusedWatch(l.ID, mustKey(t, dir, apikeys.DefaultAccount, apikeys.PlanNone, time.Hour, time.Now()), 402)
-	h.refusedWatch(l.ID, "wrong", 401)
-	h.refusedWatch(l.ID, "", 401)
-	for _, id := range []string{"8d0c7a53-5f0e-4b7e-9d1a-0c9be0a4d2b6", "x", "*", "%3E"} {
-		h.refusedWatch(id, testKey, 404)
-	}
-	for _, q := range []string{"?from=-1", "?from=", "?from=x", "?from=1&from=2", "?from=%zz", "?from=99999999999999999999"} {
-		_, res, err := h.dial.Dial(h.watchAddress(l.ID, q), bearerOf(testKey))
-		if err == nil || res == nil || res.StatusCode != 400 {
-			t.Errorf("%s: %v %v", q, res, err)
-		}
-	}
-	conn, res, err := h.dial.Dial(h.watchAddress(l.ID, ""), bearerOf(mustKey(t, dir, apikeys.DefaultAccount, apikeys.PlanPro, time.Hour, time.Now())))
-	if err != nil {
-		t.Fatalf("another key of the account: %v %v", err, res)
-	}
-	defer func() { _ = conn.Close() }()
-	if res.Header.Get("X-Request-Id") == "" || res.Header.Get("X-Ratelimit-Limit") != "" { // there is no limit here
-		t.Errorf("the handshake's response: %v", res.Header)
 	}
 }
 

@@ -122,6 +122,7 @@ func TestEvents(t *testing.T) {
 		"binary-events":              "binary binary binary binary",
 		"event-lag=3s":               right,
 		"mute":                       "",
+		"no-close":                   right,
 	} {
 		t.Run(specs, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -133,7 +134,7 @@ func TestEvents(t *testing.T) {
 				if specs == "extra-fields" && !bytes.Contains(messages[0].raw, []byte(`"fault"`)) {
 					t.Errorf("got %s", messages[0].raw)
 				}
-				if closed := websocket.IsCloseError(end, websocket.CloseNormalClosure); closed == (specs == "mute") {
+				if closed := websocket.IsCloseError(end, websocket.CloseNormalClosure); closed == (specs == "mute" || specs == "no-close") {
 					t.Errorf("ended with %v", end)
 				}
 				lag := map[string]time.Duration{"event-lag=3s": 3 * time.Second}[specs]
@@ -155,6 +156,7 @@ func TestOccurrences(t *testing.T) {
 	}{
 		{"close=1011@10s", 10 * time.Second, 1011, ""},
 		{"close=4001", 0, 4001, ""},
+		{"close=1005@3s", 3 * time.Second, websocket.CloseNoStatusReceived, ""},
 		{"ahead@2s", 2 * time.Second, websocket.ClosePolicyViolation, "Audio is more than 5 s ahead of real time"},
 		{"hang-up@1m", time.Minute, websocket.CloseAbnormalClosure, ""},
 		{"reset@1s", time.Second, websocket.CloseAbnormalClosure, ""},
