@@ -43,16 +43,14 @@ type Store interface {
 	Media
 }
 
-// Options configure a Runner. Store and Now are required.
+// Options configure a Runner. All but Words are required.
 type Options struct {
 	Store Store
 	// Workers is how many jobs run at once.
 	Workers int
-	// Dir is the folder for the audio of running jobs, of this process alone. ""
-	// means the folder for temporary files.
+	// Dir is the folder for the audio of running jobs, of this process alone.
 	Dir string
-	// Busy reports whether jobs must pause because live streams are late. nil =
-	// never.
+	// Busy reports whether jobs must pause because live streams are late.
 	Busy func() bool
 	// Words recognises the speech of jobs that ask for it; nil = of none.
 	Words words.Recogniser
@@ -62,7 +60,7 @@ type Options struct {
 	// HookSecret is the secret that the webhooks of an account are signed with.
 	HookSecret func(account string) string
 	Now        func() time.Time
-	// Counters count what the Runner does; nil = nobody asks for it.
+	// Counters count what the Runner does.
 	Counters *Counters
 	// Logger receives one line for each step of a job.
 	Logger *slog.Logger
@@ -105,11 +103,7 @@ type work struct {
 
 // Start starts the workers.
 func Start(o Options) *Runner {
-	if o.Busy == nil {
-		o.Busy = func() bool { return false }
-	}
 	o.decoderStall = cmp.Or(o.decoderStall, capture.DecoderStall)
-	o.Counters = cmp.Or(o.Counters, &Counters{})
 	r := &Runner{Options: o}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	jobs := &work{queue: store.RunQueue, handle: r.take, none: "no jobs can be taken; it is retried", panicked: "a job could not be run"}

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,10 +62,17 @@ func runner(t *testing.T, s Store, workers int, log io.Writer) *Runner {
 	return start(t, Options{Store: s, Workers: workers, Logger: slog.New(slog.NewJSONHandler(log, nil))})
 }
 
+// never is when no stream is late.
+func never() bool { return false }
+
 // start starts a Runner with options that the tests do not care about.
 func start(t *testing.T, o Options) *Runner {
 	t.Helper()
-	o.Dir, o.Now, o.HookSecret = t.TempDir(), time.Now, func(string) string { return "" }
+	o.Dir = cmp.Or(o.Dir, t.TempDir())
+	o.Now, o.Counters, o.HookSecret = time.Now, &Counters{}, func(string) string { return "" }
+	if o.Busy == nil {
+		o.Busy = never
+	}
 	r := Start(o)
 	t.Cleanup(r.Close)
 	return r
@@ -342,14 +350,13 @@ func TestJobsYield(t *testing.T) {
 	put(t, s, "a", "audio", silence(10*16000))
 	var mu sync.Mutex
 	asked := 0
-	r := Start(Options{Store: s, Workers: 1, Dir: t.TempDir(), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+	start(t, Options{Store: s, Workers: 1, Logger: slog.New(slog.DiscardHandler),
 		Busy: func() bool {
 			mu.Lock()
 			defer mu.Unlock()
 			asked++
 			return asked > 3 && asked <= 8
 		}})
-	t.Cleanup(r.Close)
 	if j := over(t, s, "a", submit(t, s, newJob("a", "audio"))); j.Status != store.JobSucceeded {
 		t.Errorf("%+v", j)
 	}

@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"hubbub/localserver/store"
 )
@@ -24,8 +23,7 @@ func TestNoSpace(t *testing.T) {
 	s := openStore(t)
 	put(t, s, "a", "large", silence(15<<19)) // 15 MiB, of which an eighth of the disk remains free
 	put(t, s, "a", "small", silence(16000))
-	r := Start(Options{Store: s, Workers: 1, Dir: disk, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
-	t.Cleanup(r.Close)
+	start(t, Options{Store: s, Workers: 1, Dir: disk, Logger: slog.New(slog.DiscardHandler)})
 	if j := over(t, s, "a", submit(t, s, newJob("a", "large"))); j.Status != store.JobFailed || !strings.Contains(j.Error, "no space for the audio") || j.Attempts != 1 {
 		t.Errorf("%+v", j)
 	}
