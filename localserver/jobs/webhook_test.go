@@ -83,43 +83,6 @@ func queuedHook(t *testing.T, s queueing, url string) (store.Job, *store.Deliver
 	return j, d
 }
 
-// TestWebhookFairness: the webhook of one account does not wait for all of those of another one.
-func TestWebhookFairness(t *testing.T) {
-	t.Parallel()
-	calls := make(chan string, 100)
-	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		time.Sleep(20 * time.Millisecond)
-		calls <- r.URL.Path
-	}))
-	t.Cleanup(receiver.Close)
-	hosts, err := outbound.ParseHosts([]string{"127.0.0.1"})
-	testkit.NoError(t, err)
-	s := openStore(t)
-	for i := range 51 {
-		j := newJob("many", "x")
-		if i == 50 {
-			j.Account = "few"
-		}
-		j.Status, j.Hook = store.JobFailed, &store.JobHook{URL: receiver.URL + "/" + j.Account}
-		submit(t, s, j)
-		testkit.NoError(t, s.QueueHook(t.Context(), j))
-	}
-	start(t, Options{Store: s, Workers: 1, Hooks: outbound.Policy{Hosts: hosts}, Logger: slog.New(slog.DiscardHandler)})
-	for before := 0; ; before++ {
-		select {
-		case path := <-calls:
-			if path == "/few" {
-				if before > 20 {
-					t.Errorf("%d webhooks were called before", before)
-				}
-				return
-			}
-		case <-time.After(patience):
-			t.Fatalf("after %d webhooks no more are called", before)
-		}
-	}
-}
-
 // TestWebhookOfAServerThatStops: its webhook is called by another node at once, and that
 // is no failure, wherever the delivery was.
 func TestWebhookOfAServerThatStops(t *testing.T) {
