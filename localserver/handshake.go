@@ -170,7 +170,7 @@ func (s *Server) runStream(rec store.Stream, request string, conn *websocket.Con
 		Recogniser: s.recogniser(rec), Labels: labels, Revoked: func() bool { return s.keys.Revoked(rec.Key) },
 	}
 	if s.options.KeepAudio {
-		config.Recording = &stream.AudioTarget{Media: s.store, Account: rec.Account,
+		config.Recording = &stream.AudioTarget{Account: rec.Account,
 			Name: resultPrefix + rec.ID + "/" + audioFile, MaxBytes: s.options.MaxMedia}
 	}
 	socket := stream.Socket(conn)

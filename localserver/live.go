@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"hubbub/localserver/limits"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
 )
@@ -171,7 +172,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 		err = errors.New("the lease of this node could not be renewed")
 	}
 	switch {
-	case s.streams.Stopping():
+	case s.streams.Available("") == limits.ErrStopping:
 		return refused(http.StatusServiceUnavailable, "The server is stopping")
 	case err != nil:
 		return unavailable("The store does not respond", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/localserver/engine"
+	"hubbub/localserver/limits"
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
@@ -93,7 +94,7 @@ func TestDrainWaitsForOpenStreams(t *testing.T) {
 		defer close(drained)
 		h.Drain(context.Background())
 	}()
-	testkit.Eventually(t, "draining", h.streams.Stopping)
+	testkit.Eventually(t, "draining", func() bool { return h.streams.Available("") == limits.ErrStopping })
 	h.do("GET", "/readyz", "", nil).apiError(t, 503)
 	h.do("POST", "/v1/live", testKey, nil).apiError(t, 503)
 	h.refused(waiting.URL, 503)

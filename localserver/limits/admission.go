@@ -101,13 +101,6 @@ func (a *Admission) Stop() {
 	a.stop()
 }
 
-// Stopping reports whether no more connections are admitted.
-func (a *Admission) Stopping() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.closed
-}
-
 // Count is the number of open connections.
 func (a *Admission) Count() int {
 	a.mu.Lock()

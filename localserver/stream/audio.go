@@ -18,14 +18,8 @@ const queuedAudio = 300
 
 var errAudioTooLarge = errors.New("the audio is larger than media may be")
 
-// Media is what the audio of a stream needs of the store.
-type Media interface {
-	CreateMedia(ctx context.Context, account, name string, now func() time.Time) (*store.MediaWriter, error)
-}
-
 // AudioTarget is where the audio of a stream is kept.
 type AudioTarget struct {
-	Media    Media
 	Account  string
 	Name     string // of the object
 	MaxBytes int64
@@ -34,6 +28,7 @@ type AudioTarget struct {
 // audioWriter writes the audio of one stream to the media store while it arrives,
 // as WAV with 16 bits. All methods may be called on nil, which records nothing.
 type audioWriter struct {
+	store Store
 	to    AudioTarget
 	now   func() time.Time
 	log   *slog.Logger
@@ -43,8 +38,8 @@ type audioWriter struct {
 	done  chan struct{}
 }
 
-func startAudioWriter(to AudioTarget, now func() time.Time, log *slog.Logger) *audioWriter {
-	a := &audioWriter{to: to, now: now, log: log, queue: make(chan []byte, queuedAudio), done: make(chan struct{})}
+func startAudioWriter(s Store, to AudioTarget, now func() time.Time, log *slog.Logger) *audioWriter {
+	a := &audioWriter{store: s, to: to, now: now, log: log, queue: make(chan []byte, queuedAudio), done: make(chan struct{})}
 	go a.run()
 	return a
 }
@@ -63,7 +58,7 @@ func (a *audioWriter) run() {
 
 // write moves the audio to the store until the queue is closed.
 func (a *audioWriter) write(ctx context.Context) error {
-	w, err := a.to.Media.CreateMedia(ctx, a.to.Account, a.to.Name, a.now)
+	w, err := a.store.CreateMedia(ctx, a.to.Account, a.to.Name, a.now)
 	if err != nil {
 		return err
 	}

@@ -17,13 +17,13 @@ import (
 
 // blocked is a store that begins to write when gate is closed.
 type blocked struct {
-	Media
+	Store
 	gate chan struct{}
 }
 
 func (b blocked) CreateMedia(ctx context.Context, account, name string, now func() time.Time) (*store.MediaWriter, error) {
 	<-b.gate
-	return b.Media.CreateMedia(ctx, account, name, now)
+	return b.Store.CreateMedia(ctx, account, name, now)
 }
 
 // The audio of a stream that is done is stored, sample for sample; that of one
@@ -32,14 +32,14 @@ func TestRecording(t *testing.T) {
 	s, err := store.Open(context.Background(), store.Options{})
 	testkit.NoError(t, err)
 	defer func() { _ = s.Close() }()
-	to := AudioTarget{Media: s, Account: "a", Name: "x", MaxBytes: 1 << 20}
+	to := AudioTarget{Account: "a", Name: "x", MaxBytes: 1 << 20}
 	samples := make([]float32, protocol.ChunkSamples)
 	for i := range samples {
 		samples[i] = 0.5
 	}
 	samples[1], samples[2] = 2, -2 // clipped
 	record := func(to AudioTarget, chunks int, keep bool) {
-		r := startAudioWriter(to, time.Now, discard)
+		r := startAudioWriter(s, to, time.Now, discard)
 		for range chunks {
 			r.add(samples)
 		}
@@ -58,10 +58,8 @@ func TestRecording(t *testing.T) {
 	small.MaxBytes = 10_000
 	record(small, 4, true)
 	absent("audio that is too long")
-	slow := to
 	gate := make(chan struct{})
-	slow.Media = blocked{s, gate}
-	r := startAudioWriter(slow, time.Now, discard)
+	r := startAudioWriter(blocked{s, gate}, to, time.Now, discard)
 	for range queuedAudio + 2 {
 		r.add(samples)
 	}

@@ -146,6 +146,10 @@ func (m *memory) Since(_ context.Context, id string, after uint64) ([][]byte, ui
 	return slices.Clone(all[after:]), uint64(len(all)), nil
 }
 
+func (m *memory) CreateMedia(context.Context, string, string, func() time.Time) (*store.MediaWriter, error) {
+	return nil, errUnavailable
+}
+
 func (m *memory) PublishProgress(_ string, p store.Progress) error {
 	m.mu.Lock()
 	m.calls["publish progress"]++

@@ -44,6 +44,7 @@ type Store interface {
 	PublishProgress(stream string, p store.Progress) error
 	SubscribeProgress(stream string, f func(store.Progress)) (stop func(), err error)
 	PutSnapshot(ctx context.Context, stream string, snapshot []byte, received time.Duration) error
+	CreateMedia(ctx context.Context, account, name string, now func() time.Time) (*store.MediaWriter, error)
 }
 
 // Config is what a stream needs of its server.
@@ -126,7 +127,7 @@ func New(c Config, conn Socket, d Diarizer) *Stream {
 		s.words = startTranscript(c.Recogniser, s)
 	}
 	if c.Recording != nil {
-		s.audioWriter = startAudioWriter(*c.Recording, c.Now, c.Log)
+		s.audioWriter = startAudioWriter(c.Store, *c.Recording, c.Now, c.Log)
 	}
 	if c.Labels != nil {
 		s.validator.restore(*c.Labels)
