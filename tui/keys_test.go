@@ -148,7 +148,7 @@ func TestNoticeOfAStateThatHasPassed(t *testing.T) {
 		s.Conn, s.ConnReason = display.Reconnecting, cause
 		m.later(s)
 		m.Update(Msg{Text: "stream lost, resuming: " + cause, Problem: true})
-		screenHas(t, m, "reconnecting: "+cause)
+		screenHas(t, m, "○ reconnecting ")
 		if screen := m.View(); strings.Count(screen, cause) != 1 || strings.Contains(screen, "the stream continues") {
 			t.Errorf("without a connection the screen is\n%s", screen)
 		}
@@ -170,8 +170,8 @@ func TestNoticeOfAStateThatHasPassed(t *testing.T) {
 	lose()
 }
 
-// The cause of a loss is not left to a state line that is not there, or cuts it off.
-func TestNoticeThatTheStateLineHasNot(t *testing.T) {
+// The cause of a loss is not left to a line that is not there, or cuts it off.
+func TestNoticeThatTheProblemLineHasNot(t *testing.T) {
 	const cause = "the sender lost its stream, waiting for it to resume: error: connection lost"
 	s := tuitest.State(tuitest.FourSpeakers, 100, 1)
 	s.Watching, s.Conn, s.ConnReason = true, display.Connecting, cause
@@ -184,6 +184,9 @@ func TestNoticeThatTheStateLineHasNot(t *testing.T) {
 			t.Errorf("%d columns:\n%s", width, screen)
 		}
 	}
+	m.Update(tea.WindowSizeMsg{Width: 60, Height: 24})
+	screenHas(t, m, "waiting for it to resume:\n error: connection lost ")
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	press(m, "w")
 	m.Update(Msg{Text: cause, Problem: true})
 	screenHas(t, m, cause)

@@ -20,9 +20,6 @@ import (
 func (m *model) connSegment() canvas.Segment {
 	s, g := m.state, m.glyphs
 	glyph, text, style := g.Idle, s.Conn.String(), canvas.Dim
-	if s.ConnReason != "" {
-		text += ": " + display.TerminalSafe(s.ConnReason)
-	}
 	switch {
 	case s.Conn == display.Failed:
 		glyph, style = g.Failed, canvas.Bad.Bold()
@@ -48,13 +45,15 @@ func (m *model) connSegment() canvas.Segment {
 	return canvas.NewSegment(glyph+" "+text, style, 0)
 }
 
-// problem says in words what is wrong with the microphone, the service or the
-// recording; its text is "" if nothing is.
+// problem says in words what is wrong with the microphone, the connection, the service or
+// the recording; its text is "" if nothing is.
 func (m *model) problem(rank int) canvas.Segment {
 	h := m.counters.Health
 	switch {
 	case m.state.InputLost && !m.state.Finished():
 		return canvas.NewSegment(m.inputProblem("; "), canvas.Bad.Bold(), rank)
+	case m.state.ConnReason != "":
+		return canvas.NewSegment(display.TerminalSafe(m.state.ConnReason), m.connSegment().Style, rank)
 	case h.Problem != "" && m.state.Connected():
 		return canvas.NewSegment(h.Problem+": "+h.Cause, canvas.Warn.Bold(), rank)
 	case m.state.Recording != nil && m.state.Recording.Stopped != "":
@@ -127,7 +126,7 @@ func (m *model) drawLastLine(c *canvas.Canvas, l layout, s *display.Session) {
 	}
 	scope := m.scopeText(m.windowOf(l, s.State))
 	x := 1
-	if m.notice != "" && !m.stated(l.w-2) {
+	if m.notice != "" && !m.stated(l) {
 		x += m.drawNotice(c, l) + 3
 		if x+canvas.Width(scope)+1 > l.w {
 			return
@@ -164,10 +163,10 @@ func (m *model) drawNotice(c *canvas.Canvas, l layout) (used int) {
 	return used
 }
 
-// stated reports whether the state line, of a width, has all of the cause that the notice ends with.
-func (m *model) stated(width int) bool {
-	reason := display.TerminalSafe(m.state.ConnReason)
-	return m.wire == nil && reason != "" && strings.HasSuffix(m.notice, reason) && canvas.Width(m.connSegment().Text) <= width
+// stated reports whether the line of the problem has all of what the notice ends with.
+func (m *model) stated(l layout) bool {
+	p := m.problem(0).Text
+	return l.problemY > 0 && m.wire == nil && !m.presenter && p != "" && strings.HasSuffix(m.notice, p) && canvas.Width(p) <= l.right()-2
 }
 
 // scopeText says how much the screen shows.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
+
 	"hubbub/protocol"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
@@ -26,7 +28,7 @@ func TestStateLine(t *testing.T) {
 		{"dropped", func(s *display.State) { s.Dropped = 7 }, " 7 dropped "},
 		{"overflow", func(s *display.State) { s.Overflows = 1 }, "1 overflow"},
 		{"connecting", func(s *display.State) { s.Conn = display.Connecting }, "○ connecting"},
-		{"failed", func(s *display.State) { s.Conn, s.ConnReason = display.Failed, "connection refused" }, "× failed: connection refused"},
+		{"failed", func(s *display.State) { s.Conn, s.ConnReason = display.Failed, "connection refused" }, "× failed  "},
 		{"finishing", func(s *display.State) { s.Conn = display.Draining }, "○ finishing"},
 		{"finished", func(s *display.State) { s.Conn = display.Closed }, "■ finished  "},
 		{"service of a source with a long name", func(s *display.State) { s.Source = strings.Repeat("microphone ", 10) }, "built-in server"},
@@ -226,6 +228,20 @@ func TestNoConnection(t *testing.T) {
 	screenHas(t, testModel(s, 80, 24), "connecting to built-in server")
 	s = display.State{Conn: display.Closed}
 	screenHas(t, testModel(s, 80, 24), "nobody spoke")
+}
+
+// Why a session failed stays on a screen of 80 columns.
+func TestCauseOfAFailure(t *testing.T) {
+	const cause = `the service closed the stream: against the service's rules (1008 "own fault")`
+	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
+	s.Conn, s.ConnReason = display.Failed, cause
+	m := testModel(s, 80, 24)
+	screenHas(t, m, cause)
+	press(m, "t")
+	screenHas(t, m, cause[:70])
+	press(m, "t")
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 8}) // no line for it
+	screenHas(t, m, "× failed   "+cause[:60])
 }
 
 // What is wrong with the microphone is on every screen.

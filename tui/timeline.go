@@ -130,9 +130,6 @@ func (m *model) drawNoSpeakers(c *canvas.Canvas, l layout, s display.State) {
 	switch {
 	case s.Conn == display.Failed:
 		text, style = "no connection", canvas.Bad
-		if s.ConnReason != "" {
-			text += ": " + display.TerminalSafe(s.ConnReason)
-		}
 	case s.Finished():
 		text = "nobody spoke"
 	case s.Conn == display.Reconnecting:

@@ -207,7 +207,7 @@ func TestReconnectOnTheScreen(t *testing.T) {
 	x := inTerminal(t, 110, 30, "live", "--input", talkFile(t, 0), "--server", net.url, "--api-key", "k", "--insecure")
 	x.Shows("connected", "SPEAKER_00")
 	net.cut()
-	x.Shows("^ *hubbub +no connection, try", "reconnecting: ")
+	x.Shows("^ *hubbub +no connection, try", "○ reconnecting ")
 	net.connect()
 	x.Shows("connected", "the stream continues")
 	x.Keys("q")

@@ -121,7 +121,7 @@ func TestWatchFollows(t *testing.T) {
 	early.line("SPEAKER_00")
 	way.cut()
 	early.says("the sender lost its stream, waiting for it to resume: ", 1)
-	screen.Shows("connecting: the sender lost its stream, waiting for it to resume: error: connection lost")
+	screen.Shows("○ connecting", "the sender lost its stream, waiting for it to resume: error: connection lost")
 	way.connect()
 	early.says("the stream continues", 1)
 	screen.Shows("● watching", "SPEAKER_01")

@@ -188,7 +188,7 @@ func (w *Watched) state() display.State {
 	case conn.Lost != nil && conn.Sender:
 		st.Conn, st.ConnReason = display.Connecting, awaitSender+": "+conn.Lost.Error()
 	case conn.Lost != nil:
-		st.Conn, st.ConnReason = display.Connecting, "again, "+cmp.Or(conn.LastError, conn.Lost).Error()
+		st.Conn, st.ConnReason = display.Connecting, cmp.Or(conn.LastError, conn.Lost).Error()
 	}
 	switch {
 	case w.status == protocol.StatusCreated:
