@@ -65,7 +65,7 @@ func withLane(what string, do func(m *model, label string)) func(*model) tea.Cmd
 		case s.Index(label) >= 0:
 			do(m, label)
 		default:
-			m.askLane(laneChoice{prompt: func(name string, short func(string) string) string { return what + " " + short(name) + "?" }, do: do}, s.Current())
+			m.askLane(laneChoice{prompt: func(name string) string { return what + " " + name + "?" }, do: do}, s.Current())
 		}
 	})
 }
@@ -120,9 +120,7 @@ func (m *model) merge(label string) {
 	}
 	m.askLane(laneChoice{
 		except: s.Speakers[i].Label,
-		prompt: func(name string, short func(string) string) string {
-			return "merge " + short(from) + " into " + short(name) + "?"
-		},
+		prompt: func(name string) string { return "merge " + from + " into " + name + "?" },
 		do: func(m *model, into string) {
 			if into == label {
 				m.notify(from+" cannot be merged with itself", canvas.Dim)
@@ -162,11 +160,11 @@ func (m *model) joinNewLabel() {
 	}
 	from := s.Name(label)
 	m.askLane(laneChoice{
-		prompt: func(name string, short func(string) string) string {
+		prompt: func(name string) string {
 			if name == from {
-				return short(from) + " is new, a person of its own?"
+				return from + " is new, a person of its own?"
 			}
-			return short(from) + " came after the reconnection: is it " + short(name) + "?"
+			return from + " came after the reconnection: is it " + name + "?"
 		},
 		do: func(m *model, into string) {
 			if into == label {

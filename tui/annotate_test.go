@@ -167,7 +167,7 @@ func TestJoinNewLabel(t *testing.T) {
 	if m.choice == nil || m.selected != "SPEAKER_01" {
 		t.Fatalf("J proposes %q", m.selected)
 	}
-	if text := m.choicePrompt("SPEAKER_01"); text != "SPEAKER_01#2 came after the reconnection: is it SPEAKER_01?" {
+	if text := m.choice.prompt("SPEAKER_01"); text != "SPEAKER_01#2 came after the reconnection: is it SPEAKER_01?" {
 		t.Errorf("J asks %q", text)
 	}
 	press(m, "enter")

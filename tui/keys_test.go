@@ -204,10 +204,10 @@ func TestLongNoticeHasSeveralRows(t *testing.T) {
 			t.Errorf("%d columns: the last rows are %q", width, rows)
 		}
 	}
-	m.Update(Msg{Text: strings.Repeat("very long ", 50)})
+	m.Update(Msg{Text: strings.Repeat("very long ", 50) + "end"})
 	m.now = func() time.Time { return time.Unix(1_000_010, 0) }
 	m.Update(tickMsg{})
-	if rows := screenRows(m); strings.Contains(rows[20], "long") || !strings.HasPrefix(rows[21], " very long") || !strings.HasSuffix(rows[23], "…") {
+	if rows := screenRows(m); strings.Contains(rows[20], "long") || !strings.HasPrefix(rows[21], " very long") || !strings.Contains(rows[23], "…") || !strings.HasSuffix(rows[23], " long end") {
 		t.Errorf("the last rows are %q", rows[20:])
 	}
 }

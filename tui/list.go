@@ -378,8 +378,8 @@ func (m *model) reassign() {
 	}
 	m.askLane(laneChoice{
 		except: r.label,
-		prompt: func(name string, short func(string) string) string {
-			return "the turn of " + short(r.name) + " at " + display.Clock(r.at) + " is " + short(name) + "'s?"
+		prompt: func(name string) string {
+			return "the turn of " + r.name + " at " + display.Clock(r.at) + " is " + name + "'s?"
 		},
 		do: func(m *model, to string) {
 			if to == r.label {

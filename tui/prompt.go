@@ -20,7 +20,9 @@ import (
 //
 //	name of SPEAKER_01: Anna█                            enter save  esc cancel
 //	merge SPEAKER_03 into Anna?  ↑ ↓ or 1-4  enter yes  esc no
-//	remember the voice of Anna, on this machine?  y yes  n no  N never ask
+//	remember the voice of Anna, on this machine only?  y yes  n no  N never ask
+//
+// A long question covers lines above.
 
 // textInput is a line of text that is being typed. The cursor is between before
 // and after, and moves by characters as users see them.
@@ -109,7 +111,7 @@ func (t *textInput) insert(text string) {
 // laneChoice is a question that is answered by choosing a lane. While it is
 // asked, the selection moves among the answers.
 type laneChoice struct {
-	prompt func(name string, short func(name string) string) string
+	prompt func(name string) string
 	do     func(m *model, label string)
 	except string // label of a speaker who is no answer; "" = everybody is
 	before string // label that was selected before the question
@@ -183,7 +185,7 @@ func (m *model) drawPrompt(c *canvas.Canvas, s *display.Session, y int) bool {
 	case m.input != nil:
 		m.drawInput(c, y)
 	case m.question != nil:
-		m.drawQuestion(c, y)
+		m.drawAsked(c, y, m.question.text, m.question.style, "y yes  n no  N never ask")
 	case m.choice != nil:
 		m.drawChoice(c, s, y)
 	default:
@@ -225,37 +227,29 @@ func (m *model) drawInput(c *canvas.Canvas, y int) {
 	}
 }
 
-// choicePrompt is the prompt of the choice for a name, with the names as long as there is
-// room, beside the keys on a wide screen.
-func (m *model) choicePrompt(name string) string {
-	room := m.w - 2
-	if m.w >= 60 {
-		room -= len("  enter yes  esc no")
-	}
-	for width := protocol.MaxNameRunes * 2; ; width-- {
-		text := m.choice.prompt(name, func(name string) string { return canvas.Fit(name, width, width/3, m.glyphs.Ellipsis) })
-		if width <= minShortName || canvas.Width(text) <= room {
-			return text
-		}
-	}
-}
-
-// minShortName is the least width that a shortened name has.
-const minShortName = 5
-
 func (m *model) drawChoice(c *canvas.Canvas, s *display.Session, y int) {
-	name, style := "", canvas.Plain
+	name, style, keys := "", canvas.Plain, "enter yes  esc no"
 	if i := s.Index(m.selected); i >= 0 {
 		name, style = s.Speakers[i].Name, s.Speakers[i].Style
 	}
-	upDown := shownKey("up", m.glyphs.ASCII) + " " + shownKey("down", m.glyphs.ASCII)
-	line := canvas.Line{canvas.NewSegment(m.choicePrompt(name), style.Bold(), 0)}
 	if n := len(s.Speakers); n > 1 {
-		line.Add(upDown+" or 1-"+strconv.Itoa(min(n, 9)), canvas.Dim, 2)
+		ascii := m.glyphs.ASCII
+		keys = shownKey("up", ascii) + " " + shownKey("down", ascii) + " or 1-" + strconv.Itoa(min(n, 9)) + "  " + keys
 	}
-	line.Add("enter yes", canvas.Dim, 1)
-	line.Add("esc no", canvas.Dim, 1)
-	c.Line(1, y, m.w-2, line, 2)
+	m.drawAsked(c, y, m.choice.prompt(name), style, keys)
+}
+
+// drawAsked draws a question and the keys that answer it up to row y.
+func (m *model) drawAsked(c *canvas.Canvas, y int, text string, style canvas.Style, keys string) {
+	rows := canvas.WrapRows(text, m.w-2, maxTextRows)
+	if canvas.Width(rows[len(rows)-1])+2+canvas.Width(keys) > m.w-2 {
+		rows = append(rows, "")
+	}
+	x := 1
+	if used := m.drawRows(c, y, rows, style.Bold()); used > 0 {
+		x += used + 2
+	}
+	c.Fitted(x, y, m.w-1-x, keys, 0, canvas.Dim)
 }
 
 // The commands by name: what the keys of the present screen do, for users who

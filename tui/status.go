@@ -127,7 +127,7 @@ func (m *model) drawLastLine(c *canvas.Canvas, l layout, s *display.Session) {
 	scope := m.scopeText(m.windowOf(l, s.State))
 	x := 1
 	if m.notice != "" && !m.stated(l) {
-		x += m.drawNotice(c, l) + 3
+		x += m.drawRows(c, l.keysY, canvas.WrapRows(m.notice, m.w-2, maxTextRows), m.noticeStyle) + 3
 		if x+canvas.Width(scope)+1 > l.w {
 			return
 		}
@@ -149,16 +149,16 @@ func (m *model) drawLastLine(c *canvas.Canvas, l layout, s *display.Session) {
 	}
 }
 
-// maxNoticeRows is how many rows a notice has at most.
-const maxNoticeRows = 3
+// maxTextRows is how many rows a notice or a question has at most.
+const maxTextRows = 3
 
-// drawNotice draws the notice up to the last row, and returns the number of cells used there.
-func (m *model) drawNotice(c *canvas.Canvas, l layout) (used int) {
-	rows := canvas.WrapRows(m.notice, l.w-2, maxNoticeRows)
+// drawRows draws rows of text up to row y, and returns the number of cells used in the last one.
+// Of a row that is too long the end is left, too: it says what to do, or asks.
+func (m *model) drawRows(c *canvas.Canvas, y int, rows []string, style canvas.Style) (used int) {
 	for i, row := range rows {
-		y := l.keysY + 1 - len(rows) + i
-		c.Fill(0, y, l.w, 1, "", canvas.Plain)
-		used = c.Fitted(1, y, l.w-2, row, 0, m.noticeStyle)
+		at := y + 1 - len(rows) + i
+		c.Fill(0, at, m.w, 1, "", canvas.Plain)
+		used = c.Fitted(1, at, m.w-2, row, m.w/3, style)
 	}
 	return used
 }
@@ -184,7 +184,7 @@ func (m *model) scopeText(w window) string {
 
 // drawSmall draws all there is on a terminal that is too small for the screen.
 func (m *model) drawSmall(c *canvas.Canvas, s *display.Session) {
-	if m.drawPrompt(c, s, 0) {
+	if m.drawPrompt(c, s, m.h-1) {
 		return
 	}
 	segments := canvas.Line{canvas.NewSegment(display.Clock(m.state.Position), canvas.Plain.Bold(), 0)}

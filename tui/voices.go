@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"slices"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/tui/canvas"
@@ -46,27 +44,17 @@ func (m *model) askRemember(label string) {
 		return
 	}
 	m.voices.asked[label] = true
-	forms := []string{
-		"remember the voice of " + p.Name + ", on this machine only?",
-		"remember " + p.Name + "'s voice, on this machine only?",
-		"remember " + p.Name + "'s voice on this machine?",
-		"remember " + p.Name + "'s voice?",
-	}
+	text := "remember the voice of " + p.Name + ", on this machine only?"
 	if m.o.Memory.Stored(p.Name) {
-		forms = []string{
-			"a voice of " + p.Name + " is stored already: replace it with this one?",
-			"a voice of " + p.Name + " is stored already: replace it?",
-			"replace the stored voice of " + p.Name + "?",
-			"replace " + p.Name + "'s voice?",
-		}
+		text = "a voice of " + p.Name + " is stored already: replace it with this one?"
 	}
-	m.question = &voiceQuestion{label, p.Name, forms, p.Style}
+	m.question = &voiceQuestion{label, p.Name, text, p.Style}
 }
 
 // voiceQuestion asks whether to remember the voice of a speaker.
 type voiceQuestion struct {
 	label, name string
-	forms       []string // of its text, the longest first
+	text        string
 	style       canvas.Style
 }
 
@@ -90,22 +78,6 @@ func (m *model) questionKey(name string) (cmd tea.Cmd, taken bool) {
 	}
 	m.question = nil
 	return cmd, taken
-}
-
-// drawQuestion draws the longest form of the question that leaves room for the answers, or
-// for their keys alone.
-func (m *model) drawQuestion(c *canvas.Canvas, y int) {
-	q, answers := m.question, "y yes  n no  N never ask"
-	shortest, room := q.forms[len(q.forms)-1], m.w-4-canvas.Width(answers)
-	if room < min(canvas.Width(shortest), 30) {
-		answers = "y  n  N"
-		room = m.w - 4 - canvas.Width(answers)
-	}
-	text := canvas.Fit(shortest, room, 9, m.glyphs.Ellipsis)
-	if i := slices.IndexFunc(q.forms, func(form string) bool { return canvas.Width(form) <= room }); i >= 0 {
-		text = q.forms[i]
-	}
-	c.Line(1, y, m.w-2, canvas.Line{canvas.NewSegment(text, q.style.Bold(), 0), canvas.NewSegment(answers, canvas.Plain, 0)}, 2)
 }
 
 // remember learns a voice.
