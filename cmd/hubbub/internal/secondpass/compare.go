@@ -2,6 +2,7 @@ package secondpass
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"hubbub/localserver/engine/evaluation"
@@ -11,7 +12,8 @@ import (
 // Relabel gives each speaker of the second pass the label of the live speaker with
 // whom they share the most time, one to one, with the largest sum. Other speakers
 // get labels that the session does not have. Merged labels are one live speaker,
-// and turns that were moved are those of their new speaker.
+// who gets a second label if the second pass has divided them. Turns that were moved
+// are those of their new speaker.
 func Relabel(live, second []protocol.Turn, annotations protocol.Annotations) []protocol.Turn {
 	used, match := map[string]bool{}, map[string]string{}
 	var ref, hyp []evaluation.Turn
@@ -43,6 +45,15 @@ func Relabel(live, second []protocol.Turn, annotations protocol.Annotations) []p
 	if report, err := evaluation.Score(ref, hyp, nil, evaluation.Options{}); err == nil {
 		for liveLabel, label := range report.Files[0].Mapping {
 			labels[label] = liveLabel
+		}
+	}
+	people, speakers := byOwner(live, annotations), byOwner(second, protocol.Annotations{})
+	for _, m := range annotations.Merges() {
+		for _, speaker := range slices.Sorted(maps.Keys(speakers)) {
+			if labels[speaker] == "" && mostly(speakers[speaker], people[annotations.Root(m.Into)]) {
+				labels[speaker] = m.From
+				break
+			}
 		}
 	}
 	next := 0
@@ -100,6 +111,16 @@ func byOwner(turns []protocol.Turn, annotations protocol.Annotations) map[string
 		slices.SortStableFunc(list, func(a, b protocol.Turn) int { return cmp.Compare(a.Start, b.Start) })
 	}
 	return lists
+}
+
+// mostly reports whether others, in order of start, cover more than half of the turns.
+func mostly(turns, others []protocol.Turn) bool {
+	covered, total := 0.0, 0.0
+	for _, t := range turns {
+		covered += shared(t, others)
+		total += t.End - t.Start
+	}
+	return covered > total/2
 }
 
 // shared is how many seconds of a turn are covered by others, in order of start.
