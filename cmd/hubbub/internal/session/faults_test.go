@@ -4,10 +4,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/protocoltest"
@@ -79,4 +82,47 @@ func TestWaitForTheService(t *testing.T) {
 	if text := describeWait(stats); !strings.HasSuffix(text, "service, which is 8 s behind") {
 		t.Error(text)
 	}
+}
+
+// TestWaitNotices: how long the service is waited for counts from the end of the input.
+func TestWaitNotices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		updates := make(chan client.Update)
+		l := NewLive(LiveParts{Chunks: new(capture.ChunkReader), EndInput: func() {}, Stream: waitedStream{updates: updates},
+			Recorder: recording.NewRecorder(recording.Info{}, nil), Transcriber: NewTranscriber(nil, nil)})
+		go func() {
+			time.Sleep(15 * time.Second)
+			l.drain(t.Context())
+			time.Sleep(25 * time.Second)
+			close(updates)
+		}()
+		d := &noticeTimes{stub: newStub(false), began: time.Now()}
+		testkit.NoError(t, l.receive(d))
+		if want := []time.Duration{25 * time.Second, 35 * time.Second}; !slices.Equal(d.at, want) {
+			t.Errorf("notices after %v, want %v", d.at, want)
+		}
+	})
+}
+
+// waitedStream delivers updates.
+type waitedStream struct {
+	Stream
+	updates chan client.Update
+}
+
+func (s waitedStream) Updates() <-chan client.Update { return s.updates }
+func (waitedStream) State() (s client.State)         { return s }
+func (waitedStream) Words() bool                     { return false }
+func (waitedStream) Close()                          {}
+
+// noticeTimes is a display that keeps when it was given notices.
+type noticeTimes struct {
+	*stub
+	began time.Time
+	at    []time.Duration
+}
+
+func (d *noticeTimes) notice(string, bool) error {
+	d.at = append(d.at, time.Since(d.began))
+	return nil
 }

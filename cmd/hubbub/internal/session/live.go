@@ -58,6 +58,7 @@ type Live struct {
 	patient  bool // an interrupt does not end the wait for the service
 
 	connection
+	inputEnded chan struct{} // closed at the end of the input
 
 	unfinished bool // the stream ended early: audio after what it was sent is not decided
 
@@ -67,7 +68,7 @@ type Live struct {
 
 // NewLive is a session that begins now.
 func NewLive(p LiveParts) *Live {
-	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), mics: newMicrophones(p.Chunks)}
+	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), mics: newMicrophones(p.Chunks), inputEnded: make(chan struct{})}
 	l.conn = display.Open
 	p.Recorder.Gaps = l.gaps
 	l.record = newRecordSwitch(p.Recorder, l.over)
@@ -163,7 +164,7 @@ func (l *Live) receive(d Display) error {
 	input := l.Chunks.Stats()
 	wait := time.NewTicker(waitNotice)
 	defer wait.Stop()
-	skipped := l.words.Done()
+	skipped, inputEnded := l.words.Done(), l.inputEnded
 	for updates := l.Stream.Updates(); updates != nil || out.waiting(); {
 		select {
 		case <-skipped:
@@ -172,6 +173,7 @@ func (l *Live) receive(d Display) error {
 		case u, more := <-updates:
 			if !more {
 				updates = nil
+				wait.Reset(waitNotice)
 				l.end()
 				out.streamOver(l.Stream.State().Sent)
 				continue
@@ -189,6 +191,9 @@ func (l *Live) receive(d Display) error {
 			out.release()
 		case err := <-l.Transcriber.failures:
 			out.keep(d.notice(describeFailure(err), false))
+		case <-inputEnded:
+			inputEnded = nil
+			wait.Reset(waitNotice)
 		case <-wait.C:
 			switch {
 			case updates == nil:
@@ -253,4 +258,5 @@ func (l *Live) drain(interrupt context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.conn = display.Draining
+	close(l.inputEnded)
 }
