@@ -133,6 +133,10 @@ func (g *guardedModel) run(p *tea.Program) (err error) {
 		}
 	}()
 	_, err = p.Run()
+	if err != nil && !errors.Is(err, tea.ErrProgramKilled) { // it did not begin, and restored nothing
+		p.Kill()
+		_ = p.ReleaseTerminal()
+	}
 	return err
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -145,6 +147,22 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUnusableInput: what is typed cannot be read. The screen is left.
+func TestUnusableInput(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the console is opened by its name")
+	}
+	defer goleak.VerifyNone(t)
+	in, err := os.Open(os.DevNull)
+	testkit.NoError(t, err)
+	testkit.NoError(t, in.Close())
+	out := &testkit.Buffer{}
+	if err = Run(t.Context(), Options{Input: in, Output: out, Controls: display.Controls{Snapshot: func() display.State { return display.State{} }}}); err == nil {
+		t.Error("Run returns no error")
+	}
+	checkRestored(t, out)
 }
 
 // TestPanicOfTheView: the first screen cannot be drawn.
