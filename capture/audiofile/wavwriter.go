@@ -21,12 +21,12 @@ type WAVWriter struct {
 func CreateWAV(path string) (*WAVWriter, error) {
 	f, err := os.Create(path)
 	if err != nil {
-		return nil, fail("Choose a folder that you can write to.", "cannot record: %w", err)
+		return nil, fail("Choose a folder that you can write to.", "%w", err)
 	}
 	w := &WAVWriter{f: f, buf: make([]byte, 0, 64<<10)}
 	if _, err := f.Write(WAVHeader(0)); err != nil {
 		_ = f.Close()
-		return nil, fail("Check whether the disk is full.", "cannot record: %w", err)
+		return nil, fail("Check whether the disk is full.", "%w", err)
 	}
 	return w, nil
 }
