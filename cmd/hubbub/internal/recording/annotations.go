@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -66,7 +68,12 @@ func (s *AnnotationsSaver) save() {
 	own, whole := annotations.Since(s.from)
 	raw, err := json.MarshalIndent(own, "", "  ")
 	raw = append(raw, '\n')
-	if now, _ := os.ReadFile(s.path); err == nil && !bytes.Equal(now, s.file) {
+	now, unread := os.ReadFile(s.path)
+	switch {
+	case err != nil:
+	case unread != nil && !errors.Is(unread, fs.ErrNotExist):
+		err = unread
+	case !bytes.Equal(now, s.file):
 		err = hint.Add(fmt.Errorf("another program has changed %s meanwhile", s.path), "Give them again when no other hubbub shows the recording.")
 	}
 	if err == nil {

@@ -234,6 +234,24 @@ func TestSaveAnnotationsOfTwo(t *testing.T) {
 	}
 }
 
+// TestSaveAnnotationsUnreadable: a file that cannot be read was not changed by another program.
+func TestSaveAnnotationsUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	store := protocol.NewAnnotationsStore(protocol.Annotations{})
+	k := SaveAnnotations(dir, store, 0)
+	rename := func(name string) {
+		testkit.NoError(t, store.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("A", name) }))
+	}
+	rename("Anna")
+	testkit.Eventually(t, "the saving", func() bool { return !store.Unsaved() && exists(filepath.Join(dir, NotesFile)) })
+	testkit.NoError(t, os.Remove(filepath.Join(dir, NotesFile)))
+	testkit.NoError(t, os.Mkdir(filepath.Join(dir, NotesFile), 0o700))
+	rename("Bea")
+	if err := k.Close(); err == nil || strings.Contains(err.Error(), "another program") || hint.Of(err) == "" || !store.Unsaved() {
+		t.Errorf("%v; %s", err, hint.Of(err))
+	}
+}
+
 // TestSaveAnnotations saves every change; the file is complete at any moment.
 func TestSaveAnnotations(t *testing.T) {
 	dir := t.TempDir()
