@@ -138,17 +138,21 @@ func (a *App) report(err error) int {
 	return exitOK
 }
 
-// whatToDo is the hint of an error, or one for what the system says.
+// whatToDo is the hint of an error, or one for what the system says. What the system lacks is
+// the same whatever was done.
 func whatToDo(err error) string {
-	h := hint.Of(err)
-	if h != "" {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "Free disk space, or write to another disk."
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return "Close other programs, or raise the limit of open files (ulimit -n)."
+	}
+	if h := hint.Of(err); h != "" {
 		return h
 	}
 	var file *fs.PathError
 	var link *os.LinkError
 	switch {
-	case errors.Is(err, syscall.ENOSPC):
-		return "Free disk space, or write to another disk."
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return "Choose a shorter name."
 	case errors.Is(err, fs.ErrPermission):

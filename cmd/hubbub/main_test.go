@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/mewkiz/flac"
@@ -24,6 +25,7 @@ import (
 	"hubbub/capture/device"
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 	"hubbub/protocol/testkit"
 )
 
@@ -68,6 +70,21 @@ func setTestHook() {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// TestWhatToDo: what the system lacks comes before the hint of what was done.
+func TestWhatToDo(t *testing.T) {
+	failed := func(err error) error {
+		return hint.Add(&os.PathError{Op: "open", Path: "x", Err: err}, "Choose another file.")
+	}
+	for err, want := range map[error]string{
+		failed(syscall.EMFILE): "ulimit -n", failed(syscall.ENOSPC): "Free disk space", failed(syscall.EACCES): "Choose another file",
+		&os.PathError{Err: syscall.EACCES}: "permissions", errors.New("x"): "",
+	} {
+		if got := whatToDo(err); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%v: %q", err, got)
+		}
+	}
 }
 
 func TestScripts(t *testing.T) {
