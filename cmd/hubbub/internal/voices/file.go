@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 
 	"hubbub/protocol"
+	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/hint"
 )
 
@@ -31,18 +32,11 @@ func (s Store) Write(w io.Writer) error {
 
 // Export writes all voices to a new file, which only its owner can read.
 func (s Store) Export(path string) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
+	err := atomicfile.Write(path, 0o600, false, s.Write)
+	if errors.Is(err, fs.ErrExist) {
 		err = fmt.Errorf("%s exists already", path)
 	}
-	if err != nil {
-		return hint.Add(err, "Choose another file.")
-	}
-	if err := errors.Join(s.Write(file), file.Close()); err != nil {
-		_ = os.Remove(path) // a part of it is of no use, and would be in the way
-		return hint.Add(err, "Choose another file.")
-	}
-	return nil
+	return hint.Add(err, cmp.Or(hint.Of(err), "Choose another file."))
 }
 
 // ReadExport reads the voices of an exported file. The name is for errors.

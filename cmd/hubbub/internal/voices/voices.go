@@ -108,14 +108,14 @@ func (s Store) List() (list []Voice, err error) {
 		}
 		path := filepath.Join(s.Dir, e.Name())
 		raw, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
 			continue
+		case err != nil: // the file may be intact
+			return nil, hint.Add(fmt.Errorf("a voiceprint cannot be read: %w", err), folderHint)
 		}
 		var v Voice
-		if err == nil {
-			err = json.Unmarshal(raw, &v)
-		}
-		if err == nil {
+		if err = json.Unmarshal(raw, &v); err == nil {
 			err = v.Check()
 		}
 		if err == nil && path != s.path(v.Name) { // a copy, which Remove would not find

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,6 +163,24 @@ func TestChangesWaitForEachOther(t *testing.T) {
 	v.Name = "Ben"
 	if _, err := store.Put(v); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestUnreadableVoice: a file that cannot be read may be intact, so the hint does not say to delete
+// it, and an export, which writes no file, has this hint, too.
+func TestUnreadableVoice(t *testing.T) {
+	store, _ := filled(t, "Anna")
+	testkit.NoError(t, os.Remove(store.path("Anna")))
+	testkit.NoError(t, os.Mkdir(store.path("Anna"), 0o700))
+	exported := filepath.Join(t.TempDir(), "voices.json")
+	_, err := store.List()
+	for _, err := range []error{err, store.Export(exported)} {
+		if err == nil || hint.Of(err) != folderHint {
+			t.Errorf("%v; %s", err, hint.Of(err))
+		}
+	}
+	if _, err := os.Stat(exported); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the exported file: %v", err)
 	}
 }
 
