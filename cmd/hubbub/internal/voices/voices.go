@@ -292,9 +292,10 @@ func (s Store) Never() error {
 	})
 }
 
-// Remove overwrites and deletes the voice of a name.
+// Remove overwrites and deletes the voice of a name. After an attempt that failed, another one
+// deletes what is left.
 func (s Store) Remove(name string) error {
-	_, err := os.Stat(s.path(name)) // the lock would make the folder
+	_, err := os.Stat(s.Dir) // the lock would make the folder
 	if err == nil {
 		err = s.locked(func() error { return s.erase(name) })
 	}

@@ -152,6 +152,14 @@ func TestErasedVoicesLeaveNothing(t *testing.T) {
 	if want := []string{filepath.Base(store.path("Ben")), "lock"}; !slices.Equal(files, want) {
 		t.Errorf("left are %q, want %q", files, want)
 	}
+	// The voice of an attempt that failed has no name any more.
+	testkit.NoError(t, os.WriteFile(left, raw, 0o600))
+	if err := store.Remove("Anna"); err == nil {
+		t.Error("a voice is removed that is not stored")
+	}
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is left after another attempt: %v", err)
+	}
 }
 
 // TestChangesWaitForEachOther: a change of another process takes a moment.
