@@ -372,8 +372,9 @@ func TestMediaMemoryIsAQuota(t *testing.T) {
 	w, err := s.CreateMedia(t.Context(), "a", "x", at(noon))
 	testkit.NoError(t, err)
 	defer w.Abort()
+	chunk := noise(mediaChunk, 1)
 	for range MediaMemory / mediaChunk {
-		if _, err := w.Write(noise(mediaChunk, 1)); err != nil {
+		if _, err := w.Write(chunk); err != nil {
 			t.Fatal(err)
 		}
 	}
