@@ -46,7 +46,7 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), openTimeout)
 	defer cancel()
 	id, token := pathID(r), r.URL.Query().Get("token")
-	rec, err := s.openable(ctx, id, token)
+	rec, err := s.openable(ctx, id, token, s.claims.locked(id))
 	if err != nil {
 		return notOpened(w, err)
 	}
@@ -59,12 +59,14 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) error {
 	var labels *stream.Labels
 	err = s.claim(ctx, id, func(attempt string) (err error) {
 		diarizer, labels, err = s.begin(ctx, rec, people, token, attempt)
+		if err != nil && !store.Unknown(err) {
+			if _, used := s.openable(ctx, id, token, false); errors.Is(used, store.ErrToken) {
+				err = used // by another request, whose stream may be the one that fills the quota
+			}
+		}
 		return err
 	})
 	if err != nil {
-		if _, used := s.openable(ctx, id, token); errors.Is(used, store.ErrToken) {
-			err = used // by another request, whose stream may be the one that fills the quota
-		}
 		return notOpened(w, err)
 	}
 	defer s.streams.Release(rec.Account)
@@ -148,9 +150,9 @@ func notOpened(w http.ResponseWriter, err error) error {
 }
 
 // openable returns the record of a stream that may be opened with a token, or
-// store.ErrToken.
-func (s *Server) openable(ctx context.Context, id, token string) (store.Stream, error) {
-	claimed := s.claims.locked(id) // if so, this node itself may have made it running
+// store.ErrToken. claimed says that another request on this node had claimed the stream before
+// the call: it may have made it running, and its claim may be withdrawn.
+func (s *Server) openable(ctx context.Context, id, token string, claimed bool) (store.Stream, error) {
 	rec, err := s.lookUp(ctx, id)
 	if err != nil {
 		return rec, err
