@@ -3,7 +3,6 @@ package check
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -99,9 +98,6 @@ func (st *stream) faultError() error {
 
 // sendError is why the stream ended, for a failed send.
 func (st *stream) sendError(err error) error {
-	if !errors.Is(err, client.ErrStreamOver) {
-		return err
-	}
 	<-st.over
 	if closed := st.Wait(); closed.Err != nil {
 		err = endError(closed)
@@ -148,7 +144,7 @@ func (c *checker) audio(ctx context.Context, s *Stage) error {
 		st.mu.Unlock()
 		// Closing the stream ends a write that hangs.
 		timeout := time.AfterFunc(c.Limit, st.Close)
-		err := st.Send(ctx, int64(i), c.Speech[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples])
+		err := st.Send(int64(i), c.Speech[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples])
 		if !timeout.Stop() {
 			return hint.Errorf(hintSlow, "the service accepted no audio for %v", c.Limit)
 		}
@@ -231,7 +227,7 @@ func (c *checker) endAudio(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.Limit)
 	defer cancel()
 	begun := time.Now()
-	_ = c.stream.EndOfStream(ctx) // the end of the stream says why it failed
+	_ = c.stream.EndOfStream() // the end of the stream says why it failed
 	select {
 	case <-c.stream.over:
 	case <-ctx.Done():

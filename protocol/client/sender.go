@@ -17,13 +17,13 @@ func (r *ResilientStream) sendBuffered(s *Stream) {
 				return
 			}
 			c := r.buffer.take()
-			if s.Send(r.ctx, c.seq, c.samples) != nil {
+			if s.Send(c.seq, c.samples) != nil {
 				return
 			}
 			n++
 			r.buffer.sent(c.seq)
 		case ended:
-			if s.EndOfStream(r.ctx) == nil {
+			if s.EndOfStream() == nil {
 				r.endOnce.Do(func() { close(r.endSent) }) // another stream may have sent it
 			}
 			return

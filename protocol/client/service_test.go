@@ -140,7 +140,7 @@ func collect(t *testing.T, s *Stream) ([]protocol.Event, CloseInfo) {
 
 func mustSend(t *testing.T, s *Stream, seq int64) {
 	t.Helper()
-	testkit.NoError(t, s.Send(context.Background(), seq, make([]float32, protocol.ChunkSamples)))
+	testkit.NoError(t, s.Send(seq, make([]float32, protocol.ChunkSamples)))
 }
 
 // breakOff resets the TCP connection under a WebSocket.

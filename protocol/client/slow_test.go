@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -119,7 +118,7 @@ func sendRealTime(t *testing.T, s *Stream, chunks int64) (behind time.Duration) 
 		time.Sleep(protocol.ChunkDuration)
 	}
 	behind = s.Stats().Behind
-	testkit.NoError(t, s.EndOfStream(context.Background()))
+	testkit.NoError(t, s.EndOfStream())
 	return behind
 }
 
@@ -235,7 +234,7 @@ func TestPongToASlowService(t *testing.T) {
 		case <-ponged:
 		case <-s.aborted:
 		}
-		_ = s.EndOfStream(t.Context()) // the end says why it failed
+		_ = s.EndOfStream() // the end says why it failed
 		if _, info := collect(t, s); info.Reason != Completed || !slices.Equal(pongs, []string{"1", "3"}) {
 			t.Errorf("pongs %q, %+v", pongs, info)
 		}

@@ -1,7 +1,7 @@
 package client
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -159,14 +159,10 @@ func checkChunk(samples []float32) error {
 // clock and must grow; a gap is audio that was dropped, and is remembered for
 // events on the capture clock.
 //
-// ctx is observed until the write begins. The write itself is bounded by 10 s,
-// more if the service is behind; a failed write ends the stream. An error that is
-// ErrStreamOver says that the stream had ended.
-func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
-	if err := checkChunk(samples); err != nil {
-		return err
-	}
-	if err := s.writable(ctx); err != nil {
+// The write is bounded by 10 s, more if the service is behind; a failed one ends the
+// stream. An error that is ErrStreamOver says that the stream had ended.
+func (s *Stream) Send(seq int64, samples []float32) error {
+	if err := cmp.Or(checkChunk(samples), s.over()); err != nil {
 		return err
 	}
 	begun := time.Now()
@@ -258,8 +254,8 @@ func (s *Stream) sending() sendingState {
 // Events continue until the service closes the stream. It is given up after 10 s
 // without an event or acknowledged audio, later if it is behind: receive until
 // Events is closed, then call Wait. A second call does nothing.
-func (s *Stream) EndOfStream(ctx context.Context) error {
-	if err := s.writable(ctx); err != nil {
+func (s *Stream) EndOfStream() error {
+	if err := s.over(); err != nil {
 		return err
 	}
 	s.mu.Lock()

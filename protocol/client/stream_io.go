@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -306,13 +305,13 @@ type ping struct {
 	sent   int64 // chunks before it
 }
 
-// writable returns an error when ctx has ended, or the stream.
-func (s *Stream) writable(ctx context.Context) error {
+// over is overError once the stream has ended, or nil.
+func (s *Stream) over() error {
 	select {
 	case <-s.aborted:
 		return s.overError()
 	default:
-		return ctx.Err()
+		return nil
 	}
 }
 

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -24,24 +23,18 @@ func TestSendRefusesWhatIsNoNextChunk(t *testing.T) {
 		<-tried
 		protocoltest.CloseWith(conn, 1000, "")
 	}, nil)
-	ctx := context.Background()
 	mustSend(t, s, 0)
 	mustSend(t, s, 3)
-	if err := s.Send(ctx, 3, make([]float32, protocol.ChunkSamples)); err == nil {
+	if err := s.Send(3, make([]float32, protocol.ChunkSamples)); err == nil {
 		t.Error("one chunk was sent twice")
 	}
 	for _, n := range []int{0, 1, protocol.ChunkSamples - 1, protocol.ChunkSamples + 1} {
-		if err := s.Send(ctx, 4, make([]float32, n)); err == nil {
+		if err := s.Send(4, make([]float32, n)); err == nil {
 			t.Errorf("a chunk of %d samples was sent", n)
 		}
 	}
-	over, cancel := context.WithCancel(ctx)
-	cancel()
-	if err := s.Send(over, 4, make([]float32, protocol.ChunkSamples)); !errors.Is(err, context.Canceled) {
-		t.Errorf("with a cancelled context: %v", err)
-	}
-	testkit.NoError(t, s.EndOfStream(ctx))
-	if err := s.Send(ctx, 4, make([]float32, protocol.ChunkSamples)); err == nil || errors.Is(err, ErrStreamOver) {
+	testkit.NoError(t, s.EndOfStream())
+	if err := s.Send(4, make([]float32, protocol.ChunkSamples)); err == nil || errors.Is(err, ErrStreamOver) {
 		t.Errorf("after end_of_stream: %v", err)
 	}
 	close(tried)
@@ -61,7 +54,7 @@ func TestSendDoesNotWaitForEver(t *testing.T) {
 		if seq > 20000 {
 			t.Fatal("128 MB went nowhere")
 		}
-		err = s.Send(context.Background(), seq, make([]float32, protocol.ChunkSamples))
+		err = s.Send(seq, make([]float32, protocol.ChunkSamples))
 	}
 	if !errors.Is(err, ErrStreamOver) {
 		t.Errorf("%v", err)
@@ -85,7 +78,7 @@ func TestSendFindsTheServicesReason(t *testing.T) {
 		}, nil)
 		var err error
 		for seq := int64(0); err == nil; seq++ {
-			err = s.Send(context.Background(), seq, make([]float32, protocol.ChunkSamples))
+			err = s.Send(seq, make([]float32, protocol.ChunkSamples))
 		}
 		if !errors.Is(err, ErrStreamOver) || !strings.Contains(err.Error(), "too fast") {
 			t.Errorf("%v", err)

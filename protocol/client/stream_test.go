@@ -40,7 +40,7 @@ func TestStreamCompletes(t *testing.T) {
 	}
 	<-pinged // so that there is a round trip
 	for range 2 {
-		if err := s.EndOfStream(context.Background()); err != nil {
+		if err := s.EndOfStream(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -59,7 +59,7 @@ func TestStreamCompletes(t *testing.T) {
 	if st.RTT <= 0 {
 		t.Errorf("%+v", st)
 	}
-	err := s.Send(context.Background(), 10, make([]float32, protocol.ChunkSamples))
+	err := s.Send(10, make([]float32, protocol.ChunkSamples))
 	if !errors.Is(err, ErrStreamOver) {
 		t.Errorf("Send after the end: %v", err)
 	}
@@ -187,16 +187,16 @@ func TestStreamWithoutAClose(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := openStream(t, c.script, c.change)
-			_ = s.Send(context.Background(), 0, make([]float32, protocol.ChunkSamples)) // for scripts that wait for it
+			_ = s.Send(0, make([]float32, protocol.ChunkSamples)) // for scripts that wait for it
 			if c.ended {
-				testkit.NoError(t, s.EndOfStream(context.Background()))
+				testkit.NoError(t, s.EndOfStream())
 			}
 			_, info := collect(t, s)
 			if info.Reason != c.reason || info.Code != 0 {
 				t.Errorf("%+v", info)
 			}
 			checkEnd(t, info, c.says)
-			if err := s.Send(context.Background(), 1, make([]float32, protocol.ChunkSamples)); !errors.Is(err, ErrStreamOver) || !strings.Contains(err.Error(), c.says) {
+			if err := s.Send(1, make([]float32, protocol.ChunkSamples)); !errors.Is(err, ErrStreamOver) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("Send after the end: %v", err)
 			}
 		})
@@ -233,7 +233,7 @@ func TestStreamTimesOut(t *testing.T) {
 				begun := time.Now()
 				mustSend(t, s, 0)
 				if c.ended {
-					testkit.NoError(t, s.EndOfStream(context.Background()))
+					testkit.NoError(t, s.EndOfStream())
 				}
 				for range s.Events() { // until the stream is over
 				}
@@ -260,7 +260,7 @@ func TestStreamKeepsEveryMessage(t *testing.T) {
 		protocoltest.CloseWith(conn, 1000, "")
 	}, nil)
 	mustSend(t, s, 0)
-	testkit.NoError(t, s.EndOfStream(context.Background()))
+	testkit.NoError(t, s.EndOfStream())
 	events, info := collect(t, s)
 	if info.Reason != Completed {
 		t.Fatalf("%+v", info)
@@ -302,7 +302,7 @@ func TestStreamWaitsForItsConsumer(t *testing.T) {
 			_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Time{})
 			reader.Wait()
 		}, func(c *config) { c.eventQueue = 4 })
-		testkit.NoError(t, s.EndOfStream(context.Background()))
+		testkit.NoError(t, s.EndOfStream())
 		time.Sleep(2 * max(readTimeout, s.config.writeTimeout, drainTimeout, drainLimit))
 		var events []protocol.Event
 		for e := range s.Events() {
@@ -336,7 +336,7 @@ func TestStreamWaitsForItsConsumerAfterAFailedWrite(t *testing.T) {
 			}
 		}
 	}, func(c *config) { c.eventQueue, c.writeGrace = 2, 50*time.Millisecond })
-	for seq := int64(0); s.Send(context.Background(), seq, make([]float32, protocol.ChunkSamples)) == nil; seq++ {
+	for seq := int64(0); s.Send(seq, make([]float32, protocol.ChunkSamples)) == nil; seq++ {
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(2 * s.config.writeGrace)
@@ -373,7 +373,7 @@ func TestCloseUnblocksTheReader(t *testing.T) {
 	if len(events) != 3 || received() != 4 {
 		t.Errorf("%d events taken, %g received", len(events), received())
 	}
-	if err := s.EndOfStream(context.Background()); !errors.Is(err, ErrStreamOver) {
+	if err := s.EndOfStream(); !errors.Is(err, ErrStreamOver) {
 		t.Errorf("EndOfStream after Close: %v", err)
 	}
 }
@@ -391,7 +391,7 @@ func TestStreamIsSafeForManyGoroutines(t *testing.T) {
 	all.Go(func() {
 		var err error
 		for seq := int64(0); err == nil; seq++ {
-			err = s.Send(context.Background(), seq, make([]float32, protocol.ChunkSamples))
+			err = s.Send(seq, make([]float32, protocol.ChunkSamples))
 		}
 		if !errors.Is(err, ErrStreamOver) {
 			t.Error(err)

@@ -142,7 +142,7 @@ func TestRecordsOfAStream(t *testing.T) {
 	})
 	book.find(t, "a pong", func(r trace.Record) bool { return r.Kind == trace.KindPong && r.Dir == trace.Incoming && r.Took > 0 })
 	book.find(t, "a pong of this side", func(r trace.Record) bool { return r.Kind == trace.KindPong && r.Dir == trace.Outgoing })
-	testkit.NoError(t, s.EndOfStream(context.Background()))
+	testkit.NoError(t, s.EndOfStream())
 	events, info := collect(t, s)
 	if info.Reason != Completed || info.Text != "bye [redacted]" {
 		t.Fatalf("%+v", info)
@@ -291,7 +291,7 @@ func TestRecordsOfFailures(t *testing.T) {
 		s := openLive(t, c)
 		defer s.Close()
 		for seq := int64(0); ; seq++ {
-			if err := s.Send(context.Background(), seq, make([]float32, protocol.ChunkSamples)); err != nil {
+			if err := s.Send(seq, make([]float32, protocol.ChunkSamples)); err != nil {
 				if !errors.Is(err, ErrStreamOver) {
 					t.Error(err)
 				}

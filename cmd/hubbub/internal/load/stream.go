@@ -14,10 +14,6 @@ import (
 // microphone. Then the oldest are dropped.
 const maxBehind = 50
 
-// drainTimeout bounds the wait for the last events after the end of the audio. A
-// service closes within 2 s.
-const drainTimeout = 30 * time.Second
-
 // stream is one stream of a load.
 type stream struct {
 	Options
@@ -82,13 +78,11 @@ func (s *stream) send(ctx context.Context, start time.Time, conn *client.Stream)
 			copy(padded, chunk)
 			chunk = padded
 		}
-		if err := conn.Send(context.WithoutCancel(ctx), seq, chunk); err != nil {
+		if err := conn.Send(seq, chunk); err != nil {
 			return err
 		}
 	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
-	defer cancel()
-	return conn.EndOfStream(end)
+	return conn.EndOfStream()
 }
 
 // receive measures the lag of events until the stream is over.
