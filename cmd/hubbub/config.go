@@ -16,6 +16,7 @@ import (
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/cmd/hubbub/internal/settings"
 	"hubbub/protocol"
+	"hubbub/protocol/client"
 	"hubbub/protocol/hint"
 	"hubbub/tui"
 )
@@ -196,16 +197,11 @@ func (a *App) readKey(server string) (string, error) {
 		return "", hint.Add(fmt.Errorf("cannot read the key: %w", err), "Type it, or send it on standard input.")
 	}
 	key := strings.TrimSpace(string(raw))
-	if len(key) > maxKey {
+	switch {
+	case key == "":
+		return "", hint.Add(errors.New("no key was given"), "Type it, or send it on standard input: `hubbub config set-key URL < key.txt`.")
+	case len(key) > maxKey:
 		return "", hint.Add(fmt.Errorf("this is not an API key: it is longer than %d bytes", maxKey), "Send the key alone, in one line.")
 	}
-	for _, r := range key {
-		if r <= ' ' || r > '~' {
-			return "", hint.Add(errors.New("this is not an API key: it contains blanks or characters beyond ASCII"), "Send the key alone, in one line.")
-		}
-	}
-	if key == "" {
-		return "", hint.Add(errors.New("no key was given"), "Type it, or send it on standard input: `hubbub config set-key URL < key.txt`.")
-	}
-	return key, nil
+	return key, hint.Add(client.CheckKey(key), "Send the key alone, in one line.")
 }

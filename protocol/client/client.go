@@ -79,8 +79,8 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := parseKey(o.APIKey)
-	if err != nil {
+	key := strings.TrimSpace(o.APIKey)
+	if err := CheckKey(key); err != nil {
 		return nil, err
 	}
 	conf, err := tlsConfig(o)
@@ -227,17 +227,16 @@ func ParseAddress(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// parseKey checks that the key can be sent in a header. Its errors do not show
+// CheckKey checks that an API key can be sent in a header. Its errors do not show
 // the key.
-func parseKey(key string) (string, error) {
-	key = strings.TrimSpace(key)
+func CheckKey(key string) error {
 	if key == "" {
-		return "", hint.Errorf("Give it with --api-key or HUBBUB_API_KEY.", "there is no API key for the service")
+		return hint.Errorf("Give it with --api-key or HUBBUB_API_KEY.", "there is no API key for the service")
 	}
 	for i := range len(key) {
 		if key[i] <= ' ' || key[i] > '~' {
-			return "", hint.Errorf("Give it with --api-key or HUBBUB_API_KEY, as one word without line breaks.", "the API key contains a character that keys cannot have")
+			return hint.Errorf("Give it with --api-key or HUBBUB_API_KEY, as one word without line breaks.", "the API key contains a character that keys cannot have")
 		}
 	}
-	return key, nil
+	return nil
 }
