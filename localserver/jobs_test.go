@@ -1,7 +1,6 @@
 package localserver
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,18 +36,8 @@ func demoVoiceprint(t testing.TB) string {
 	return demoPrint
 }
 
-// upload stores an object as the published client does: without credential and
-// content type.
-func (h *host) upload(name string, body []byte) {
-	h.t.Helper()
-	var m protocol.MediaLocation
-	testkit.NoError(h.t, json.Unmarshal(h.do("POST", "/v1/media/input", testKey, strings.NewReader(`{"url":"media://`+name+`"}`)).body, &m))
-	r, err := http.NewRequest("PUT", m.URL, bytes.NewReader(body))
-	testkit.NoError(h.t, err)
-	if res := h.send(r); res.StatusCode != 200 {
-		h.t.Fatalf("upload: %d %s", res.StatusCode, res.body)
-	}
-}
+// upload stores an object.
+func (h *host) upload(name string, body []byte) { h.t.Helper(); h.put("media://"+name, string(body)) }
 
 // submit creates a job.
 func (h *host) submit(operation, body string) protocol.JobAccepted {
