@@ -23,7 +23,7 @@ import (
 //	 latest turns                                                       (latest.go)
 //	                                                                    (gap)
 //	● connected  built-in server  421 chunks sent  real time            status.go: state
-//	q quit  ? help  space freeze  ←→ scroll  +- zoom        60 s across status.go: keys, or prompt.go
+//	q quit  ? help  space freeze  t turns  r name           60 s across status.go: keys, or prompt.go
 //
 // The list of turns (list.go) is beside it, or in its place. The help (help.go)
 // covers it; the presenter view (presenter.go) and the wire

@@ -11,7 +11,7 @@ import (
 // The last two lines:
 //
 //	● connected   4 dropped   built-in server   lag 1.0 s   421 chunks sent   state
-//	q quit  ? help  space freeze  ← → scroll  + - zoom                60 s across   keys
+//	q quit  ? help  space freeze  t turns  r name  ← → scroll         60 s across   keys
 //
 // The line of keys begins with the newest notice for a while, until the next key; a long one
 // covers lines above. While the user types or chooses a lane, it is the prompt (prompt.go).
