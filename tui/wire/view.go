@@ -166,13 +166,14 @@ func (v *View) ToggleRaw() {
 	if v.CloseRaw() {
 		return
 	}
-	v.raw, v.rawTop = true, 0
+	v.raw = true
 	v.holdRaw()
 }
 
-// holdRaw selects the record that is shown in full: it stays while others arrive.
+// holdRaw selects the record that is shown in full, from its first line: it stays while others arrive.
 func (v *View) holdRaw() {
 	rows := v.visibleRows()
+	v.rawTop = 0
 	if v.held = v.raw && v.Selected == 0 && len(rows) > 0; v.held {
 		v.Selected, v.Line = rows[len(rows)-1].ID(), len(rows)
 	}
@@ -272,14 +273,13 @@ func (r row) matches(words string) bool {
 
 // ToNewest shows the newest rows.
 func (v *View) ToNewest() {
-	v.Selected, v.Line, v.rawTop = 0, 0, 0
+	v.Selected, v.Line = 0, 0
 	v.holdRaw()
 }
 
 // ToOldest selects the oldest row.
 func (v *View) ToOldest() {
 	v.Cursor.ToOldest(v.visibleRows())
-	v.rawTop = 0
 	v.holdRaw()
 }
 
@@ -296,12 +296,7 @@ func (v *View) Page(by, h int) {
 
 // Move moves the selection by rows.
 func (v *View) Move(by, h int) {
-	rows := v.visibleRows()
-	if len(rows) == 0 {
-		return
-	}
-	v.Cursor.Move(rows, newLayout(h, v.raw).listH, by)
-	v.rawTop = 0
+	v.Cursor.Move(v.visibleRows(), newLayout(h, v.raw).listH, by)
 	v.holdRaw()
 }
 
@@ -309,7 +304,6 @@ func (v *View) Move(by, h int) {
 func (v *View) Click(y, h int) {
 	l := newLayout(h, v.raw)
 	if v.Cursor.Click(v.visibleRows(), l.listH, y-l.listY) {
-		v.rawTop = 0
 		v.holdRaw()
 	}
 }
