@@ -350,11 +350,12 @@ func (s *Stream) write(kind int, payload []byte) error {
 }
 
 // writeFailed notes the first failed write and gives the reader writeGrace to
-// find a close frame, besides the time that the receiver of Events takes.
+// find a close frame, besides the time that the receiver of Events takes. After the
+// library has sent a close frame, the reader knows why.
 func (s *Stream) writeFailed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.writeErr != nil {
+	if s.writeErr != nil || errors.Is(err, websocket.ErrCloseSent) {
 		return
 	}
 	s.writeErr, s.failedAt, s.stalled = err, time.Now(), 0
@@ -408,7 +409,7 @@ func (s *Stream) control(kind int, record trace.Kind, payload []byte) {
 	s.tracer.put(trace.Record{Dir: trace.Outgoing, Kind: record, Size: len(payload)}) // a response may come before the write returns
 	err := s.conn.WriteControl(kind, payload, time.Now().Add(s.config.writeTimeout))
 	switch {
-	case err == nil || errors.Is(err, websocket.ErrCloseSent):
+	case err == nil:
 	case isTimeout(err):
 		// A chunk is being written; its own deadline counts.
 	default:

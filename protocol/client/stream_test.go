@@ -146,6 +146,18 @@ func TestADeadServiceIsNoticedWithin10s(t *testing.T) {
 	}
 }
 
+// The library sends a close frame when the service violates the protocol. A chunk that follows it cannot
+// be sent, which is not why the stream ends.
+func TestChunkAfterAViolation(t *testing.T) {
+	t.Parallel()
+	s := openStream(t, func(_ *testing.T, conn *websocket.Conn) { protocoltest.Drain(conn) }, nil)
+	defer s.Close()
+	s.writeFailed(websocket.ErrCloseSent)
+	if info := s.ending(websocket.ErrReadLimit); !strings.Contains(info.Err.Error(), "more than 1048576 bytes") {
+		t.Errorf("the stream ended with %v", info.Err)
+	}
+}
+
 func TestStreamWithoutAClose(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
