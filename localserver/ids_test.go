@@ -93,11 +93,18 @@ func TestServerEndsWithoutStore(t *testing.T) {
 	s.chunks(1)
 	s.next()
 
-	// The client closes its connection for good when its credentials are refused.
+	// The client closes its connection for good when its credentials are refused. The server is another one, because
+	// nats-server reloads its options with a data race.
 	closed := *o
 	closed.Port = n.Addr().(*net.TCPAddr).Port
 	closed.Authorization = "another token"
-	testkit.NoError(t, n.ReloadOptions(&closed))
+	n.Shutdown()
+	n.WaitForShutdown()
+	refusing, err := natsserver.NewServer(&closed)
+	testkit.NoError(t, err)
+	refusing.Start()
+	defer refusing.WaitForShutdown()
+	defer refusing.Shutdown()
 	testkit.Eventually(t, "the end of the store", func() bool { return h.store.Err() != nil })
 	w := httptest.NewRecorder()
 	h.routes().ServeHTTP(w, httptest.NewRequest("GET", "/healthz", nil))
