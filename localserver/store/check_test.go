@@ -169,6 +169,17 @@ func TestUnreadableStream(t *testing.T) {
 	}
 }
 
+// A backup without some of the media is an error.
+func TestBackupOfDamagedMedia(t *testing.T) {
+	dir := t.TempDir()
+	streamsOnDisk(t, dir, 1)
+	damageFile(t, blockOf(dir, datafolder.MediaStream), 200)
+	s := open(t, dir)
+	if err := s.Backup(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "cannot be read") || hint.Of(err) == "" {
+		t.Errorf("%v; %s", err, hint.Of(err))
+	}
+}
+
 func damageOf(reports []datafolder.Report) (n int64) {
 	for _, r := range reports {
 		n += r.Damaged

@@ -28,6 +28,7 @@ import (
 
 	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/atomicfile"
+	"hubbub/protocol/hint"
 )
 
 // A backup is a ZIP archive of a data folder:
@@ -143,21 +144,41 @@ func (b *writer) addStream(ctx context.Context, name string) error {
 		if info.Config.MaxMsgsPerSubject == 1 {
 			last = ^uint64(0)
 		}
+		end, count := info.State.LastSeq, uint64(0)
 		for seq := first; err == nil && seq <= last; seq++ {
 			var m *natsserver.StoredMsg
 			if m, err = b.nextMessage(ctx, name, seq); m == nil || m.Sequence > last {
 				break
 			}
 			seq = m.Sequence
+			end, count = max(end, seq), count+1
 			b.list.Stored += int64(len(m.Header) + len(m.Data))
 			err = addMessage(to, archive.Header{Name: m.Subject, Timestamp: m.Time.UnixNano(), Sequence: seq,
 				HeaderSize: int64(len(m.Header)), PayloadSize: int64(len(m.Data))}, m.Header, m.Data)
+		}
+		if err == nil {
+			err = b.checkCount(ctx, name, end, count)
 		}
 		if err == nil {
 			err = to.WriteHeader(&archive.Header{}) // the end
 		}
 		return errors.Join(err, compressed.Close())
 	})
+}
+
+// checkCount returns an error if a stream has more messages up to a sequence number than were
+// read: for one that it cannot read, the NATS server responds that there are no more.
+func (b *writer) checkCount(ctx context.Context, name string, end, count uint64) error {
+	stream, err := b.js.Stream(ctx, name)
+	if err != nil {
+		return err
+	}
+	state := stream.CachedInfo().State
+	if later := max(state.LastSeq, end) - end; state.Msgs > count+later {
+		return hint.Errorf("Stop the server: `hubbub store check` says what is damaged. A start leaves it out, except media, which `hubbub store purge` deletes.",
+			"%d records cannot be read", state.Msgs-count-later)
+	}
+	return nil
 }
 
 // nextMessage reads the first message of a stream from a sequence number on;
