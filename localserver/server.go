@@ -189,7 +189,9 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 		return err
 	}
 	s.records = s.store
-	s.keys = apikeys.NewKeyring(s.options.APIKeys, s.options.DataDir, s.now, s.log)
+	if s.keys, err = apikeys.NewKeyring(s.options.APIKeys, s.options.DataDir, s.now, s.log); err != nil {
+		return err
+	}
 	if s.signer.key, err = s.store.Secret(ctx, "media-addresses"); err != nil {
 		return err
 	}

@@ -38,7 +38,11 @@ func mustCreate(t testing.TB, dir, account, plan string, life time.Duration, now
 
 // ringOf is a keyring of a data folder and one static key.
 func ringOf(dir string, now func() time.Time) *Keyring {
-	return NewKeyring([]string{staticKey}, dir, now, slog.New(slog.DiscardHandler))
+	k, err := NewKeyring([]string{staticKey}, dir, now, slog.New(slog.DiscardHandler))
+	if err != nil {
+		panic(err)
+	}
+	return k
 }
 
 func accepts(k *Keyring, key string) bool {

@@ -13,8 +13,11 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
+
+	"hubbub/protocol/hint"
 )
 
 // DefaultAccount is the account of static API keys.
@@ -38,16 +41,20 @@ type Keyring struct {
 }
 
 // NewKeyring returns a keyring of static keys and, unless dataDir is "", of
-// the signing keys in dataDir, which may come and go while it is in use.
-func NewKeyring(static []string, dataDir string, now func() time.Time, log *slog.Logger) *Keyring {
+// the signing keys in dataDir, which may come and go while it is in use. It is an
+// error if the revoked keys of dataDir are not known.
+func NewKeyring(static []string, dataDir string, now func() time.Time, log *slog.Logger) (*Keyring, error) {
 	k := &Keyring{signed: signedKeys{folder: dataDir, now: now, log: log}, revoked: revocations{folder: dataDir}}
-	if err := k.revoked.refresh(); err != nil {
+	switch err := k.revoked.refresh(); {
+	case err != nil && k.revoked.all() == nil:
+		return nil, hint.Add(fmt.Errorf("it is not known which API keys are revoked: %w", err), "Make the folder readable for this user.")
+	case err != nil: // the keys whose records cannot be read are refused
 		log.Error("revoked API keys could not be read", "error", err)
 	}
 	for _, key := range static {
 		k.static = append(k.static, sha256.Sum256([]byte(key)))
 	}
-	return k
+	return k, nil
 }
 
 // Identify returns whose API key it is; ok is false for a key that is not

@@ -2,6 +2,7 @@ package apikeys
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"hubbub/protocol/hint"
 	"hubbub/protocol/testkit"
 )
 
@@ -109,6 +111,15 @@ func TestDamagedRecord(t *testing.T) {
 	testkit.NoError(t, os.WriteFile(file, good, 0o600))
 	if err := k.Refresh(t.Context()); err != nil || !accepts(k, key) {
 		t.Errorf("the key of a repaired record is not accepted: %v", err)
+	}
+}
+
+// A server that cannot know what was revoked does not start: it would accept revoked keys.
+func TestUnreadableRecords(t *testing.T) {
+	dir := t.TempDir()
+	testkit.NoError(t, os.WriteFile(filepath.Join(dir, recordFolder), nil, 0o600))
+	if _, err := NewKeyring(nil, dir, time.Now, slog.New(slog.DiscardHandler)); err == nil || hint.Of(err) == "" {
+		t.Errorf("%v, what to do: %q", err, hint.Of(err))
 	}
 }
 
