@@ -23,7 +23,7 @@ type Replay struct {
 	play    *recording.Player
 	store   *protocol.AnnotationsStore
 	whole   func() protocol.Snapshot // for searches
-	levels  display.History // filled while it plays
+	levels  display.History          // filled while it plays
 	ended   chan struct{}
 	endOnce func()
 }
