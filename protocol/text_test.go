@@ -34,4 +34,11 @@ func TestSetText(t *testing.T) {
 	if got := a.Speakers(s); len(got) != 1 || got[0].Turns[1].Text != "one two" {
 		t.Errorf("after a merge: %+v", got)
 	}
+	tl.SetText(Turn{Speaker: "A", Start: 1, End: 2, Text: "three"})
+	if got := s.Lanes[0].Turns[0].Text; got != "" {
+		t.Errorf("a snapshot between two texts has %q", got)
+	}
+	if n := testing.AllocsPerRun(10, func() { tl.SetText(Turn{Speaker: "A", Start: 3, End: 4, Text: "four"}) }); n != 0 {
+		t.Errorf("without a snapshot between, a text copies the lane: %v allocations", n)
+	}
 }

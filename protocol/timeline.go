@@ -91,6 +91,7 @@ type Timeline struct {
 	mu      sync.Mutex
 	byLabel map[string]int // index in lanes
 	lanes   []Lane
+	owned   [MaxLabels]bool // by lane: no snapshot shares its finished turns
 	turns   int
 	decided float64
 	counts  Counts
@@ -235,7 +236,9 @@ func (t *Timeline) setText(turn Turn) {
 	if !found || l.Turns[k].End != turn.End {
 		return
 	}
-	l.Turns = slices.Clone(l.Turns) // snapshots share it
+	if !t.owned[i] {
+		l.Turns, t.owned[i] = slices.Clone(l.Turns), true
+	}
 	l.Turns[k].Text = turn.Text
 	t.texts++
 }
@@ -245,6 +248,7 @@ func (t *Timeline) setText(turn Turn) {
 func (t *Timeline) Snapshot() Snapshot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.owned = [MaxLabels]bool{}
 	return Snapshot{Lanes: slices.Clone(t.lanes), Decided: t.decided, Counts: t.counts, Texts: t.texts}
 }
 
