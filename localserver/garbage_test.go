@@ -54,9 +54,10 @@ func isTimeoutError(err error) bool {
 }
 
 // Thousands of invalid requests, and of connections that are closed without reading, get an
-// error of the contract or nothing, and leave nothing.
+// error of the contract or nothing, and leave nothing. The server has no workers of jobs, whose
+// first wait starts goroutines after the baseline.
 func TestGarbageRequests(t *testing.T) {
-	h := serve(t, func(o *setup) { o.TLS.Mode = certificate.Off; o.RatePerMinute = -1 })
+	h := serve(t, func(o *setup) { o.TLS.Mode = certificate.Off; o.RatePerMinute, o.Jobs = -1, -1 })
 	base := measure(h)
 	sealed := h.signer.sign("PUT", "a", "x", time.Now().Add(time.Hour))
 	random := rand.New(rand.NewPCG(1, 2))
