@@ -86,22 +86,24 @@ func TestWaitForTheService(t *testing.T) {
 
 // TestWaitNotices: how long the service is waited for counts from the end of the input.
 func TestWaitNotices(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		updates := make(chan client.Update)
-		l := NewLive(LiveParts{Chunks: new(capture.ChunkReader), EndInput: func() {}, Stream: waitedStream{updates: updates},
-			Recorder: recording.NewRecorder(recording.Info{}, nil), Transcriber: NewTranscriber(nil, nil)})
-		go func() {
-			time.Sleep(15 * time.Second)
-			l.drain(t.Context())
-			time.Sleep(25 * time.Second)
-			close(updates)
-		}()
-		d := &noticeTimes{stub: newStub(false), began: time.Now()}
-		testkit.NoError(t, l.receive(d))
-		if want := []time.Duration{25 * time.Second, 35 * time.Second}; !slices.Equal(d.at, want) {
-			t.Errorf("notices after %v, want %v", d.at, want)
-		}
-	})
+	for _, length := range []time.Duration{15 * time.Second, 2 * waitNotice} {
+		synctest.Test(t, func(t *testing.T) {
+			updates := make(chan client.Update)
+			l := NewLive(LiveParts{Chunks: new(capture.ChunkReader), EndInput: func() {}, Stream: waitedStream{updates: updates},
+				Recorder: recording.NewRecorder(recording.Info{}, nil), Transcriber: NewTranscriber(nil, nil)})
+			go func() {
+				time.Sleep(length)
+				l.drain(t.Context())
+				time.Sleep(25 * time.Second)
+				close(updates)
+			}()
+			d := &noticeTimes{stub: newStub(false), began: time.Now()}
+			testkit.NoError(t, l.receive(d))
+			if want := []time.Duration{length + waitNotice, length + 2*waitNotice}; !slices.Equal(d.at, want) {
+				t.Errorf("notices after %v, want %v", d.at, want)
+			}
+		})
+	}
 }
 
 // waitedStream delivers updates.

@@ -198,7 +198,7 @@ func (l *Live) receive(d Display) error {
 			switch {
 			case updates == nil:
 				out.keep(d.notice("waiting for the words of the last turns; ctrl+c displays them without", false))
-			case l.draining():
+			case inputEnded == nil:
 				out.keep(d.notice(describeWait(l.Stream.State().StreamStats), false))
 			}
 		case <-l.Recorder.Changed():
@@ -234,13 +234,6 @@ func describeWait(s client.StreamStats) string {
 		text += fmt.Sprintf(", which is %.0f s behind", s.Behind.Seconds())
 	}
 	return text
-}
-
-// draining reports whether the input has ended and the service has not finished.
-func (l *Live) draining() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.conn == display.Draining
 }
 
 // drain says that the input has ended. An interrupt from now on ends the wait for words and,

@@ -258,7 +258,7 @@ func TestInterruptIsPatient(t *testing.T) {
 		protocoltest.CloseWith(conn, 1000, "")
 	}}, "")
 	d := newStub(false)
-	d.onRun = func() { testkit.Eventually(t, "the end of the input", s.draining); cancel() }
+	d.onRun = func() { <-s.inputEnded; cancel() }
 	err := Run(ctx, s, d)
 	if want := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0.05, End: 0.25}}; err != nil || !slices.Equal(d.turns, want) {
 		t.Errorf("error %v, turns %v", err, d.turns)

@@ -126,7 +126,7 @@ func testSkippedWords(t *testing.T, ended bool) {
 		defer func() { begun = time.Now() }()
 		testkit.Eventually(t, "a turn", func() bool { return len(s.state().Timeline.Turns()) > 0 })
 		if ended {
-			testkit.Eventually(t, "the end of the input", s.draining)
+			<-s.inputEnded
 			cancel()
 		} else {
 			first, second = s.SkipWords(), s.SkipWords()
