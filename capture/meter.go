@@ -54,9 +54,9 @@ type Meter struct {
 	stop    context.CancelFunc
 }
 
-// Measure measures an input from now on instead of the one before, "" = none. It
-// does not wait.
-func (m *Meter) Measure(input string) {
+// Measure measures an input from now on until ctx ends, instead of the one before,
+// "" = none. It does not wait.
+func (m *Meter) Measure(ctx context.Context, input string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if input == m.input {
@@ -65,8 +65,7 @@ func (m *Meter) Measure(input string) {
 	if m.stop != nil {
 		m.stop()
 	}
-	var ctx context.Context
-	ctx, m.stop = context.WithCancel(context.Background())
+	ctx, m.stop = context.WithCancel(ctx)
 	m.input, m.reading = input, Reading{}
 	if input != "" {
 		go m.run(ctx, input)
@@ -110,7 +109,7 @@ func (m *Meter) Reading() Reading {
 // Close ends the measurement and waits until the device is closed. Another one may
 // follow.
 func (m *Meter) Close() {
-	m.Measure("")
+	m.Measure(context.Background(), "")
 	m.device.Lock()
 	defer m.device.Unlock()
 }

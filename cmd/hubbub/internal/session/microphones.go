@@ -78,11 +78,7 @@ func usedMicrophone(list []display.Microphone, name, chosen string) int {
 	return first
 }
 
-func (m *microphones) Measure(input string) {
-	if m.ctx.Err() == nil {
-		m.meter.Measure(input)
-	}
-}
+func (m *microphones) Measure(input string) { m.meter.Measure(m.ctx, input) }
 
 func (m *microphones) Reading() (level display.Level, known bool, err error) {
 	r := m.meter.Reading()
