@@ -192,9 +192,8 @@ func LargestBlock(dir, stream string) (most int64) {
 // replaces damaged blocks by their intact records, so that the server does not
 // cut them off, and logs what it found.
 func Salvage(dir string, log *slog.Logger) (found Damage, err error) {
-	if err := checkAccess(dir); err != nil {
-		return Damage{}, hint.Add(fmt.Errorf("the store cannot be used: %w", err),
-			"Make everything in the data folder readable and writable for this user; nothing was changed.")
+	if err := CheckAccess(dir); err != nil {
+		return Damage{}, err
 	}
 	if err := removeCopies(dir); err != nil {
 		return Damage{}, err
@@ -223,10 +222,10 @@ func Salvage(dir string, log *slog.Logger) (found Damage, err error) {
 	return found, nil
 }
 
-// checkAccess returns an error if something in the streams cannot be read or written. The NATS
-// server deletes all of a stream that it cannot open.
-func checkAccess(dir string) error {
-	return filepath.WalkDir(Streams(dir), func(path string, d fs.DirEntry, err error) error {
+// CheckAccess returns an error if something in the streams cannot be read or written. It comes
+// before each start of the NATS server, which deletes all of a stream that it cannot open.
+func CheckAccess(dir string) error {
+	err := filepath.WalkDir(Streams(dir), func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && path == Streams(dir): // a new store
 			return nil
@@ -241,6 +240,11 @@ func checkAccess(dir string) error {
 		}
 		return file.Close()
 	})
+	if err != nil {
+		return hint.Add(fmt.Errorf("the store cannot be used: %w", err),
+			"Make everything in the data folder readable and writable for this user; nothing was changed.")
+	}
+	return nil
 }
 
 // removeCopies removes the copies of blocks that a NATS server was writing when its process

@@ -122,7 +122,11 @@ func (s *Server) start() (err error) {
 
 // Restart stops the server and starts it again.
 func (s *Server) Restart() error {
-	if err := s.Stop(); err != nil {
+	err := s.Stop()
+	if err == nil {
+		err = datafolder.CheckAccess(filepath.Dir(s.options.StoreDir))
+	}
+	if err != nil {
 		return err
 	}
 	return s.start()

@@ -44,12 +44,21 @@ func TestRestart(t *testing.T) {
 	if !s.server.JetStreamConfig().SyncAlways {
 		t.Error("a write is acknowledged before it is on the disk: a power failure loses it")
 	}
-	testkit.Eventually(t, "the value after the restart", func() bool {
+	stored := func() bool {
 		attempt, done := context.WithTimeout(ctx, time.Second) // the request may be lost with the old connection
 		defer done()
 		entry, err := bucket.Get(attempt, "key")
 		return err == nil && string(entry.Value()) == "value"
-	})
+	}
+	testkit.Eventually(t, "the value after the restart", stored)
+	block := filepath.Join(datafolder.Streams(dir), "KV_b", "msgs", "2.blk")
+	testkit.NoError(t, os.Symlink("nowhere", block))
+	if err := s.Restart(); err == nil || !strings.Contains(err.Error(), block) {
+		t.Errorf("a restart with a block that cannot be opened: %v", err)
+	}
+	testkit.NoError(t, os.RemoveAll(block))
+	testkit.NoError(t, s.Restart())
+	testkit.Eventually(t, "the value, which the block has not cost", stored)
 	if _, err := os.Stat(filepath.Join(dir, datafolder.JetStream)); err != nil {
 		t.Error(err)
 	}
