@@ -180,6 +180,27 @@ func TestBackupOfDamagedMedia(t *testing.T) {
 	}
 }
 
+// An operator may have moved streams to another disk.
+func TestLinkedFolders(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	streamsOnDisk(t, dir, 1)
+	for i, folder := range []string{filepath.Join(datafolder.Streams(dir), datafolder.MediaStream), datafolder.Streams(dir)} {
+		moved := filepath.Join(elsewhere, fmt.Sprint(i))
+		testkit.NoError(t, os.Rename(folder, moved))
+		testkit.NoError(t, os.Symlink(moved, folder))
+		s, err := Open(t.Context(), Options{Dir: dir})
+		testkit.NoError(t, err)
+		r, err := s.OpenMedia(t.Context(), "a", "x", time.Now())
+		testkit.NoError(t, err)
+		got, err := io.ReadAll(r)
+		if err != nil || !bytes.Equal(got, noise(3*mediaChunk, 1)) {
+			t.Errorf("%d bytes of media, %v", len(got), err)
+		}
+		testkit.NoError(t, r.Close())
+		testkit.NoError(t, s.Close())
+	}
+}
+
 func damageOf(reports []datafolder.Report) (n int64) {
 	for _, r := range reports {
 		n += r.Damaged

@@ -225,13 +225,13 @@ func Salvage(dir string, log *slog.Logger) (found Damage, err error) {
 // CheckAccess returns an error if something in the streams cannot be read or written. It comes
 // before each start of the NATS server, which deletes all of a stream that it cannot open.
 func CheckAccess(dir string) error {
-	err := filepath.WalkDir(Streams(dir), func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && path == Streams(dir): // a new store
+	err := filepath.WalkDir(Streams(dir), func(path string, _ fs.DirEntry, err error) error {
+		switch info, found := os.Stat(path); { // an operator may have moved a folder and left a link
+		case errors.Is(found, fs.ErrNotExist) && path == Streams(dir): // a new store
 			return nil
-		case err != nil:
-			return err
-		case d.IsDir():
+		case err != nil || found != nil:
+			return cmp.Or(err, found)
+		case info.IsDir():
 			return atomicfile.Check(path)
 		}
 		file, err := os.OpenFile(path, os.O_RDWR, 0)
