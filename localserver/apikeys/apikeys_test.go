@@ -147,6 +147,28 @@ func TestUnreadableSigningKeys(t *testing.T) {
 	}
 }
 
+// A folder that cannot be read from the start, as one that root has made, is not read and
+// logged for each request: anybody can send one.
+func TestUnreadableFolderIsLoggedOnce(t *testing.T) {
+	dir, log := t.TempDir(), &strings.Builder{}
+	key := mustCreate(t, t.TempDir(), "a", PlanPro, time.Hour, time.Now())
+	folder := filepath.Join(dir, keyFolder)
+	testkit.NoError(t, os.WriteFile(folder, nil, 0o600))
+	old := time.Now().Add(-time.Hour)
+	testkit.NoError(t, os.Chtimes(folder, old, old))
+	k, err := NewKeyring(nil, dir, time.Now, slog.New(slog.NewTextHandler(log, nil)))
+	testkit.NoError(t, err)
+	const requests = 1000
+	for range requests {
+		if accepts(k, key) {
+			t.Fatal("an unknown key is accepted")
+		}
+	}
+	if n := strings.Count(log.String(), "\n"); n == 0 || n > requests/10 {
+		t.Errorf("%d lines in the log", n)
+	}
+}
+
 func TestPlanAndExpiry(t *testing.T) {
 	dir := t.TempDir()
 	issued := time.Now()

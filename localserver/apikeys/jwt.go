@@ -114,11 +114,11 @@ func (s *signedKeys) findLocal(id string) (signingKey, bool) {
 	defer s.mu.Unlock()
 	info, err := os.Stat(filepath.Join(s.folder, keyFolder))
 	if err != nil {
-		s.keys = nil
+		s.keys, s.failed = nil, false
 		return signingKey{}, false
 	}
 	at := info.ModTime()
-	if s.keys == nil || !at.Equal(s.mtime) || s.read.Sub(at) < mtimeGranularity || s.failed && time.Since(s.read) >= RefreshInterval {
+	if s.keys == nil && !s.failed || !at.Equal(s.mtime) || s.read.Sub(at) < mtimeGranularity || s.failed && time.Since(s.read) >= RefreshInterval {
 		s.reload()
 		s.mtime, s.read = at, time.Now()
 	}
