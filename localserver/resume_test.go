@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	natsserver "github.com/nats-io/nats-server/v2/server"
+
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/stream"
@@ -230,6 +232,29 @@ func TestResumeWhileOpen(t *testing.T) {
 	second := h.openAt(l)
 	h.becomes(first.id, "error")
 	if got := second.speakers(10); got != "[SPEAKER_01]" {
+		t.Errorf("the second stream has %s", got)
+	}
+}
+
+// Another node can resume a stream: nothing of it is in the node that ran it.
+func TestResumeOnAnotherNode(t *testing.T) {
+	t.Parallel()
+	nats, err := natsserver.NewServer(&natsserver.Options{Port: -1, Host: "127.0.0.1", NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()})
+	testkit.NoError(t, err)
+	nats.Start()
+	t.Cleanup(func() { nats.Shutdown(); nats.WaitForShutdown() })
+	shared := func(o *setup) { o.NATS = nats.ClientURL() }
+	a, b := serve(t, recallingStreams([]int{5, 2}), shared), serve(t, recallingStreams([]int{2, 5}), shared)
+	first := a.open()
+	first.chunks(20)
+	first.end()
+	first.rest()
+	a.becomes(first.id, "done")
+	second := b.openAt(b.resume(testKey, first.id))
+	if s := a.status(first.id); s.ResumedBy != second.id {
+		t.Errorf("on the first node its stream reads %+v", s)
+	}
+	if got := second.speakers(20); got != "[SPEAKER_01 SPEAKER_00]" {
 		t.Errorf("the second stream has %s", got)
 	}
 }
