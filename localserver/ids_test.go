@@ -69,6 +69,7 @@ func TestOddIDsDoNotReachTheStore(t *testing.T) {
 		ask("/v1/stream/"+id+"?token=x", "").apiError(t, 401)
 		ask("/v1/live/"+id, testKey).apiError(t, 404)
 		ask("/v1/live/"+id+"/events", testKey).apiError(t, 404)
+		ask("/v1/jobs/"+id, testKey).apiError(t, 404)
 	}
 	for _, id := range []string{"x", unknownID + "0", strings.Repeat("A", 200)} {
 		h.do("POST", "/v1/media/output", testKey, strings.NewReader(`{"url":"media://live/`+id+`/turns.rttm"}`)).apiError(t, 404)
