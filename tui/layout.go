@@ -191,7 +191,7 @@ func (m *model) drawTimelineScreen(c *canvas.Canvas, l layout, s *display.Sessio
 		}
 	}
 	if l.problemY > 0 {
-		p, width, tail := m.problem(0), l.right()-2, 0
+		p, width, tail := m.problem(), l.right()-2, 0
 		if width > 50 { // the end says what to do
 			tail = width / 3
 		}

@@ -185,7 +185,7 @@ func (m *model) drawList(c *canvas.Canvas, l layout, s *display.Session) {
 		}
 	}
 	n, style := fmt.Sprint(turns), canvas.Dim
-	if p := m.problem(0); p.Text != "" && l.side == 0 { // its line is the list's
+	if p := m.problem(); p.Text != "" && l.side == 0 { // its line is the list's
 		title, style = p.Text, p.Style
 	}
 	c.TextRight(x+w, listY-1, n, canvas.Dim)

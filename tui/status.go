@@ -47,19 +47,19 @@ func (m *model) connSegment() canvas.Segment {
 
 // problem says in words what is wrong with the microphone, the connection, the service or
 // the recording; its text is "" if nothing is.
-func (m *model) problem(rank int) canvas.Segment {
+func (m *model) problem() canvas.Segment {
 	h := m.counters.Health
 	switch {
 	case m.state.InputLost && !m.state.Finished():
-		return canvas.NewSegment(m.inputProblem("; "), canvas.Bad.Bold(), rank)
+		return canvas.NewSegment(m.inputProblem("; "), canvas.Bad.Bold(), 0)
 	case m.state.ConnReason != "":
-		return canvas.NewSegment(display.TerminalSafe(m.state.ConnReason), m.connSegment().Style, rank)
+		return canvas.NewSegment(display.TerminalSafe(m.state.ConnReason), m.connSegment().Style, 0)
 	case h.Problem != "" && m.state.Connected():
-		return canvas.NewSegment(h.Problem+": "+h.Cause, canvas.Warn.Bold(), rank)
+		return canvas.NewSegment(h.Problem+": "+h.Cause, canvas.Warn.Bold(), 0)
 	case m.state.Recording != nil && m.state.Recording.Stopped != "":
-		return canvas.NewSegment(display.TerminalSafe(m.state.Recording.Stopped), canvas.Bad.Bold(), rank)
+		return canvas.NewSegment(display.TerminalSafe(m.state.Recording.Stopped), canvas.Bad.Bold(), 0)
 	case m.state.InputProblem != "" && !m.state.Finished():
-		return canvas.NewSegment(m.inputProblem(" "), canvas.Warn.Bold(), rank)
+		return canvas.NewSegment(m.inputProblem(" "), canvas.Warn.Bold(), 0)
 	}
 	return canvas.Segment{}
 }
@@ -85,7 +85,7 @@ func (m *model) drawState(c *canvas.Canvas, l layout) {
 		segments.Add(display.Count(s.Overflows, "overflow"), canvas.Warn.Bold(), 1)
 	}
 	if l.problemY == 0 && (m.list == nil || l.side > 0) { // else the title of the list says it
-		if p := m.problem(0); p.Text != "" {
+		if p := m.problem(); p.Text != "" {
 			segments = append(segments, p)
 		}
 	}
@@ -165,7 +165,7 @@ func (m *model) drawRows(c *canvas.Canvas, y int, rows []string, style canvas.St
 
 // stated reports whether the line of the problem has all of what the notice ends with.
 func (m *model) stated(l layout) bool {
-	p := m.problem(0).Text
+	p := m.problem().Text
 	return l.problemY > 0 && m.wire == nil && !m.presenter && p != "" && strings.HasSuffix(m.notice, p) && canvas.Width(p) <= l.right()-2
 }
 
@@ -192,26 +192,26 @@ func (m *model) drawSmall(c *canvas.Canvas, s *display.Session) {
 	case m.state.Conn == display.Failed:
 		segments = append(canvas.Line{m.connSegment()}, segments...)
 	case m.state.Finished():
-		segments.Add("finished", canvas.Brand, 2)
+		segments.Add("finished", canvas.Brand, 0)
 	case m.state.Conn != display.Open:
-		segments.Add(m.state.Conn.String(), canvas.Warn, 2)
+		segments.Add(m.state.Conn.String(), canvas.Warn, 0)
 	}
 	if m.still() {
-		segments.Add(map[bool]string{true: "FROZEN", false: "PAUSED"}[m.frozen != nil], canvas.Warn.Bold().Reverse(), 1)
+		segments.Add(map[bool]string{true: "FROZEN", false: "PAUSED"}[m.frozen != nil], canvas.Warn.Bold().Reverse(), 0)
 	}
 	if m.state.Dropped > 0 {
-		segments.Add(fmt.Sprintf("%d dropped", m.state.Dropped), canvas.Bad.Bold(), 3)
+		segments.Add(fmt.Sprintf("%d dropped", m.state.Dropped), canvas.Bad.Bold(), 0)
 	}
-	if p := m.problem(1); p.Text != "" {
+	if m.notice != "" { // the response to a key
+		segments.Add(m.notice, m.noticeStyle, 0)
+	}
+	if p := m.problem(); p.Text != "" {
 		segments = append(segments, p)
 	}
 	for _, p := range s.Speakers {
 		if s.Speaking(p) && !p.Muted {
 			segments.Add(m.glyphs.Speaking+" "+p.Name, p.Style, 4)
 		}
-	}
-	if m.notice != "" { // the response to a key
-		segments.Add(m.notice, m.noticeStyle, 0)
 	}
 	segments.Add(fmt.Sprintf("needs %dx%d", minWidth, minHeight), canvas.Dim, 5)
 	c.Line(0, 0, m.w, segments, 2)

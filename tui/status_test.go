@@ -242,6 +242,13 @@ func TestCauseOfAFailure(t *testing.T) {
 	press(m, "t")
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 8}) // no line for it
 	screenHas(t, m, "× failed   "+cause[:60])
+	press(m, "f")
+	screenHas(t, m, "× failed   "+cause[:50])
+	s.Dropped = 7
+	m = testModel(s, 80, 5)
+	screenHas(t, m, "× failed  1:00  7 dropped  "+cause[:50])
+	m.Update(Msg{Text: "Anna was saved"})
+	screenHas(t, m, "7 dropped  Anna was saved  "+cause[:30])
 }
 
 // What is wrong with the microphone is on every screen.
