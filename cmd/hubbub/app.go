@@ -43,6 +43,8 @@ type App struct {
 	waiting atomic.Bool
 	// second handles the second interrupt; nil ends the program.
 	second atomic.Pointer[func() bool]
+	// slow is the timer of App.connecting; nil before.
+	slow *time.Timer
 	// printing is held while something is printed on standard error beside the progress.
 	printing    sync.Mutex
 	progressing bool // the last line of the terminal is the progress

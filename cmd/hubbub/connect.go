@@ -11,13 +11,13 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"hubbub/cmd/hubbub/internal/keyring"
-	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/cmd/hubbub/internal/settings"
 	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/localserver"
@@ -27,7 +27,6 @@ import (
 	"hubbub/protocol/hint"
 	"hubbub/protocol/trace"
 	"hubbub/protocol/words"
-	"hubbub/tui/display"
 )
 
 // apiKeyEnv gives a key without the command line, which everybody on the machine
@@ -233,19 +232,36 @@ func (a *App) connect(ctx context.Context, f serviceFlags, o connectOptions) (*c
 		close: func() error { c.Close(); return stop() }}, nil
 }
 
+// slowConnection is how long connecting may take until that is said.
+const slowConnection = 2 * time.Second
+
 // noticeWait says that a refused request is repeated after a time. It is for requests
 // while there is no screen.
 func (a *App) noticeWait(refusal error, wait time.Duration) {
+	if a.slow != nil {
+		a.slow.Reset(wait + slowConnection)
+	}
 	a.notice("%v; trying again in %s", refusal, wait.Round(time.Second))
 }
 
-// connecting says what is connected to, until the function that it returns is called: there may be a screen then. Without
-// a user, the records of the connection may be printed meanwhile.
-func (a *App) connecting(server *connection, d session.Display) (end func()) {
-	if d.Attended() {
-		a.progress("connecting to " + display.TerminalSafe(server.name) + " ...")
+// connecting says what is connected to, once that has taken a while. The function that it returns ends this: nothing is
+// said after it, because there may be a screen.
+func (a *App) connecting(server *connection) (end func()) {
+	var mu sync.Mutex
+	connected := false
+	a.slow = time.AfterFunc(slowConnection, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !connected {
+			a.notice("connecting to %s", server.name)
+		}
+	})
+	return func() {
+		a.slow.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		connected = true
 	}
-	return func() { a.progress("") }
 }
 
 // awaitEnd waits on a goroutine of its own for the end of a server, and sends

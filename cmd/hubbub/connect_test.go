@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"hubbub/protocol/testkit"
 )
@@ -45,4 +49,21 @@ func TestCloseConnection(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// What a slow connection says comes before its end, or not at all: afterwards there may be a screen.
+func TestNoticeOfASlowConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stderr bytes.Buffer
+		a := &App{Stderr: &stderr}
+		connected := a.connecting(&connection{name: "https://localhost:1"})
+		time.Sleep(slowConnection)
+		a.noticeWait(errors.New("busy"), 0) // at the same time
+		connected()
+		before := stderr.String()
+		time.Sleep(2 * slowConnection)
+		if after := stderr.String(); after != before || !strings.Contains(before, "busy") {
+			t.Errorf("before the end %q, after it %q", before, after)
+		}
+	})
 }

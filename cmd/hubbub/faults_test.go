@@ -150,5 +150,5 @@ func TestConnectingToASlowService(t *testing.T) {
 	t.Parallel()
 	server := serveFaulty(t, "slow=1m")
 	terminal := inTerminal(t, 80, 24, "live", "--input", "demo", "--server", server.URL(), "--api-key", checkKey, "--insecure")
-	terminal.Shows("^connecting to " + server.URL())
+	terminal.Shows("hubbub: connecting to " + server.URL())
 }

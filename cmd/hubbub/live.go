@@ -211,6 +211,7 @@ func (a *App) openStream(ctx context.Context, f *liveFlags, server *connection, 
 	if f.voices && !f.recognises() {
 		a.notice("nobody is recognised: the voiceprints are sent to the service only with --send-voices")
 	}
+	defer a.connecting(server)()
 	if source.Tracks > 1 {
 		if o.Words {
 			return nil, usage.Error("--words service works with one channel", "Leave out --channels, or give your own recogniser with --words.")
@@ -295,12 +296,10 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	defer func() { err = cmp.Or(server.close(), err) }() // the end of the server is the cause of the session's errors
 	input, endInput := context.WithCancel(ctx)
 	defer endInput()
-	connected := a.connecting(server, display)
 	stream, err := a.openStream(ctx, f, server, source.Info(), client.ResilientOptions{
 		Limit: reconnectLimit(f.reconnect, display), Live: source.Info().Kind.Live(), Unpaced: f.fast(),
 		Latency: server.latency, Ending: input.Done(), Words: f.wordsOfService(),
 	})
-	connected()
 	if err != nil {
 		return err
 	}

@@ -131,10 +131,11 @@ func quiet(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 }
 
-// withoutWait is a standard error without the notices of a busy machine: what is waited for after the end of the input.
+// withoutWait is a standard error without the notices of a busy machine: that connecting takes long, or what follows the end
+// of the input.
 func withoutWait(text string) string { return waitNotice.ReplaceAllString(text, "") }
 
-var waitNotice = regexp.MustCompile(`(?m)^hubbub: (the input has ended; waiting for |waiting for the words ).*\n`)
+var waitNotice = regexp.MustCompile(`(?m)^hubbub: (connecting to |the input has ended; waiting for |waiting for the words ).*\n`)
 
 // exitCode runs a program and compares its exit code: exit-code CODE PROGRAM ARGS...
 // Its output is for `stdout` and `stderr` as after exec.

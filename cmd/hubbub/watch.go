@@ -82,7 +82,7 @@ func (a *App) watch(ctx context.Context, id string, f *watchFlags) (err error) {
 		return err
 	}
 	defer server.close()
-	connected := a.connecting(server, display)
+	connected := a.connecting(server)
 	stream, err := server.Watch(ctx, id, reconnectLimit(f.reconnect, display), f.words)
 	connected()
 	if err != nil {
