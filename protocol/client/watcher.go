@@ -101,6 +101,7 @@ func (w *Watcher) forward(stream *Stream) {
 	defer stop()
 	for e := range stream.Events() {
 		if !w.deliverEvents(w.place(e)) {
+			stream.Close() // the end of ctx may have been seen before stop
 			return
 		}
 		if e.Type != protocol.TypeStreamState && e.Type != protocol.TypeError {
