@@ -234,16 +234,21 @@ func TestSaveAnnotationsOfTwo(t *testing.T) {
 	}
 }
 
-// TestSaveAnnotationsUnreadable: a file that cannot be read was not changed by another program.
-func TestSaveAnnotationsUnreadable(t *testing.T) {
-	dir := t.TempDir()
-	store := protocol.NewAnnotationsStore(protocol.Annotations{})
-	k := SaveAnnotations(dir, store, 0)
-	rename := func(name string) {
+// savedName is the folder of a recording in which a name of A is saved. rename gives A another one.
+func savedName(t *testing.T) (dir string, store *protocol.AnnotationsStore, k *AnnotationsSaver, rename func(name string)) {
+	dir, store = t.TempDir(), protocol.NewAnnotationsStore(protocol.Annotations{})
+	k = SaveAnnotations(dir, store, 0)
+	rename = func(name string) {
 		testkit.NoError(t, store.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("A", name) }))
 	}
 	rename("Anna")
 	testkit.Eventually(t, "the saving", func() bool { return !store.Unsaved() && exists(filepath.Join(dir, NotesFile)) })
+	return dir, store, k, rename
+}
+
+// TestSaveAnnotationsUnreadable: a file that cannot be read was not changed by another program.
+func TestSaveAnnotationsUnreadable(t *testing.T) {
+	dir, store, k, rename := savedName(t)
 	testkit.NoError(t, os.Remove(filepath.Join(dir, NotesFile)))
 	testkit.NoError(t, os.Mkdir(filepath.Join(dir, NotesFile), 0o700))
 	rename("Bea")
@@ -254,14 +259,7 @@ func TestSaveAnnotationsUnreadable(t *testing.T) {
 
 // TestSaveAnnotations saves every change; the file is complete at any moment.
 func TestSaveAnnotations(t *testing.T) {
-	dir := t.TempDir()
-	store := protocol.NewAnnotationsStore(protocol.Annotations{})
-	k := SaveAnnotations(dir, store, 0)
-	rename := func(name string) {
-		testkit.NoError(t, store.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("A", name) }))
-	}
-	rename("Anna")
-	testkit.Eventually(t, "the saving", func() bool { return !store.Unsaved() && exists(filepath.Join(dir, NotesFile)) })
+	dir, store, k, rename := savedName(t)
 	k.cancel() // as if it were busy with the first change
 	<-k.done
 	rename("Bea")
