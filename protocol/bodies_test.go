@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +79,30 @@ func TestShownInputHasNoVoiceprint(t *testing.T) {
 		e, shown, bad := ParseEnrolment([]byte(input))
 		if bad != nil || len(e.Voiceprints) != people || strings.Contains(string(shown), "secret") || !strings.Contains(string(shown), "kept") {
 			t.Errorf("%s: %v, shown as %s", input, bad, shown)
+		}
+	}
+}
+
+// Names in other letters are other fields, which are ignored.
+func TestFieldsOfEnrolmentsAreExact(t *testing.T) {
+	e, _, bad := ParseEnrolment([]byte(`{"voiceprints":[{"label":"Sam","voiceprint":"v","Label":"Rick","VOICEPRINT":7}],
+		"matching":{"threshold":50,"Threshold":500,"EXCLUSIVE":"no"}}`))
+	if bad != nil || !slices.Equal(e.Voiceprints, []LabelledVoiceprint{{"Sam", "v"}}) || *e.Matching.Threshold != 50 || e.Matching.Exclusive != nil {
+		t.Errorf("%+v, %v", e, bad)
+	}
+	_, _, bad = ParseEnrolment([]byte(`{"voiceprints":[{"Label":"Sam","voiceprint":"v"}]}`))
+	if bad == nil || bad.Errors[0] != (ValidationError{"voiceprints[0].label", "is required"}) {
+		t.Errorf("%v", bad)
+	}
+}
+
+func TestVoiceprintLabel(t *testing.T) {
+	for label, valid := range map[string]bool{
+		"Sam": true, "SPEAKER": true, "My SPEAKER_00": true,
+		"SPEAKER_00": false, "speaker_x": false, "SpEaKeR_": false, "\u017fPEAKER_00": false, "SPEA\u212aER_00": false,
+	} {
+		if err := CheckVoiceprintLabel(label); (err == nil) != valid {
+			t.Errorf("%q: %v", label, err)
 		}
 	}
 }

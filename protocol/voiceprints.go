@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
+	"regexp"
 	"unicode/utf8"
 )
 
@@ -58,39 +58,55 @@ func ParseEnrolment(input json.RawMessage) (e Enrolment, shown json.RawMessage, 
 		}
 		return e, input, nil
 	}
-	var list []struct {
-		Label      *string `json:"label"`
-		Voiceprint *string `json:"voiceprint"`
-	}
+	var list []map[string]json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
-		return e, nil, Invalid("voiceprints", "must be an array of objects with the strings label and voiceprint")
+		return e, nil, Invalid("voiceprints", voiceprintsForm)
 	}
 	if len(list) == 0 || len(list) > MaxVoiceprints {
 		return e, nil, Invalid("voiceprints", "must have 1 to %d entries", MaxVoiceprints)
 	}
 	labels := map[string]bool{}
 	var left []map[string]string
-	for i, v := range list {
+	for i, entry := range list {
 		field := fmt.Sprintf("voiceprints[%d]", i)
+		var v LabelledVoiceprint
+		if readFields(entry, map[string]any{"label": &v.Label, "voiceprint": &v.Voiceprint}) != nil {
+			return e, nil, Invalid("voiceprints", voiceprintsForm)
+		}
 		switch {
-		case v.Label == nil:
+		case !given(entry["label"]):
 			return e, nil, Invalid(field+".label", "is required")
-		case CheckVoiceprintLabel(*v.Label) != nil:
-			return e, nil, Invalid(field+".label", "%v", CheckVoiceprintLabel(*v.Label))
-		case labels[*v.Label]:
+		case CheckVoiceprintLabel(v.Label) != nil:
+			return e, nil, Invalid(field+".label", "%v", CheckVoiceprintLabel(v.Label))
+		case labels[v.Label]:
 			return e, nil, Invalid(field+".label", "is the label of another voiceprint")
-		case v.Voiceprint == nil || *v.Voiceprint == "":
+		case v.Voiceprint == "":
 			return e, nil, Invalid(field+".voiceprint", "is required")
-		case utf8.RuneCountInString(*v.Voiceprint) > MaxVoiceprint:
+		case utf8.RuneCountInString(v.Voiceprint) > MaxVoiceprint:
 			return e, nil, Invalid(field+".voiceprint", "must have at most %d characters", MaxVoiceprint)
 		}
-		labels[*v.Label] = true
-		e.Voiceprints = append(e.Voiceprints, LabelledVoiceprint{*v.Label, *v.Voiceprint})
-		left = append(left, map[string]string{"label": *v.Label})
+		labels[v.Label] = true
+		e.Voiceprints = append(e.Voiceprints, v)
+		left = append(left, map[string]string{"label": v.Label})
 	}
 	fields["voiceprints"], _ = json.Marshal(left) // strings and valid JSON always marshal
 	shown, _ = json.Marshal(fields)
 	return e, shown, nil
+}
+
+const voiceprintsForm = "must be an array of objects with the strings label and voiceprint"
+
+// readFields reads fields by their exact names; a struct would also take names in other
+// letters, such as "Label".
+func readFields(fields map[string]json.RawMessage, to map[string]any) error {
+	for name, value := range to {
+		if raw := fields[name]; given(raw) {
+			if err := json.Unmarshal(raw, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func given(raw json.RawMessage) bool {
@@ -99,7 +115,8 @@ func given(raw json.RawMessage) bool {
 
 func parseMatching(raw json.RawMessage) (*Matching, error) {
 	var m Matching
-	if raw[0] != '{' || json.Unmarshal(raw, &m) != nil {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil || readFields(fields, map[string]any{"threshold": &m.Threshold, "exclusive": &m.Exclusive}) != nil {
 		return nil, fmt.Errorf("must be an object with the number threshold and the boolean exclusive")
 	}
 	if m.Threshold != nil && (*m.Threshold < 0 || *m.Threshold > 100) {
@@ -107,6 +124,9 @@ func parseMatching(raw json.RawMessage) (*Matching, error) {
 	}
 	return &m, nil
 }
+
+// beginsWithSpeaker also matches letters that are another case of these, such as the long s.
+var beginsWithSpeaker = regexp.MustCompile(`\A(?i:SPEAKER_)`)
 
 // CheckVoiceprintLabel checks the label of a voiceprint: 1 to MaxVoiceprintLabel
 // printable characters and single spaces that do not begin with SPEAKER_ in any case.
@@ -116,7 +136,7 @@ func CheckVoiceprintLabel(label string) error {
 		return fmt.Errorf("must have 1 to %d characters", MaxVoiceprintLabel)
 	case Clean(label, MaxVoiceprintLabel) != label:
 		return fmt.Errorf("must have printable characters and single spaces only, and no space at its ends")
-	case len(label) >= 8 && strings.EqualFold(label[:8], "SPEAKER_"):
+	case beginsWithSpeaker.MatchString(label):
 		return fmt.Errorf("may not begin with SPEAKER_")
 	}
 	return nil
