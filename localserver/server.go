@@ -25,6 +25,7 @@
 package localserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -294,7 +295,7 @@ func (s *Server) Drain(ctx context.Context) {
 
 // Shutdown accepts no new streams, finishes the open ones, closes them with
 // 1001 and stops the server. If ctx ends first, it disconnects what is still
-// open and returns the error of ctx. A second call waits for the first one.
+// open and returns an error that wraps that of ctx. A second call waits for the first one.
 //
 // The status of a stream that is finished this way is error, unless its client
 // had already ended it: some of its audio was not processed.
@@ -319,7 +320,11 @@ func (s *Server) stop(ctx context.Context, reason error) error {
 		s.watchers.Stop()
 		if late := s.watchers.Wait(ctx); late != nil {
 			s.disconnect(ctx, s.watchers)
-			err = errors.Join(err, late)
+			err = cmp.Or(err, late)
+		}
+		if err != nil {
+			err = hint.Add(fmt.Errorf("streams or watchers that did not end in time were disconnected: %w", err),
+				"With --drain, streams have time to end by themselves.")
 		}
 		if late := s.http.Shutdown(ctx); late != nil {
 			// A transfer that is cut off fails for its client; it is no error of

@@ -132,7 +132,8 @@ func TestDrainEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// When the time is over, what is still open is disconnected.
+// When the time is over, what is still open is disconnected. The error is one line, with a
+// hint.
 func TestShutdownDisconnectsWhatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	gate := make(chan struct{})
@@ -141,8 +142,10 @@ func TestShutdownDisconnectsWhatDoesNotEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	time.AfterFunc(100*time.Millisecond, func() { close(gate) })
-	if err := h.Server.Shutdown(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("shutdown: %v", err)
+	err := h.Server.Shutdown(ctx)
+	if text := fmt.Sprint(err); !errors.Is(err, context.Canceled) || !strings.Contains(text, "disconnected") ||
+		strings.Contains(text, "\n") || hint.Of(err) == "" {
+		t.Errorf("shutdown: %v, %q", err, hint.Of(err))
 	}
 	if _, _, err := s.ReadMessage(); err == nil {
 		t.Error("the stream is still open")
