@@ -3,6 +3,7 @@
 package atomicfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // TempPrefix begins the name of a file that is being written, beside the one that it becomes.
@@ -21,11 +23,11 @@ const TempPrefix = ".tmp-"
 func Write(path string, perm fs.FileMode, replace bool, write func(io.Writer) error) error {
 	temp, err := createTemp(path, perm)
 	if err != nil {
-		return err
+		return named(path, err)
 	}
 	defer os.Remove(temp.Name())
-	if err := errors.Join(write(temp), temp.Sync(), temp.Close()); err != nil {
-		return err
+	if err := cmp.Or(write(temp), temp.Sync(), temp.Close()); err != nil {
+		return named(path, err)
 	}
 	if replace {
 		err = os.Rename(temp.Name(), path)
@@ -35,6 +37,20 @@ func Write(path string, perm fs.FileMode, replace bool, write func(io.Writer) er
 	if err == nil {
 		syncFolder(filepath.Dir(path))
 	}
+	return named(path, err)
+}
+
+// named is an error of the system about a temporary file, under the name of the file that it
+// becomes.
+func named(path string, err error) error {
+	switch err := err.(type) {
+	case *os.LinkError:
+		return &fs.PathError{Op: err.Op, Path: path, Err: err.Err}
+	case *fs.PathError:
+		if strings.HasPrefix(filepath.Base(err.Path), TempPrefix) {
+			return &fs.PathError{Op: err.Op, Path: path, Err: err.Err}
+		}
+	}
 	return err
 }
 
@@ -42,7 +58,7 @@ func Write(path string, perm fs.FileMode, replace bool, write func(io.Writer) er
 func Check(dir string) error {
 	temp, err := createTemp(filepath.Join(dir, TempPrefix), 0o600)
 	if err != nil {
-		return fmt.Errorf("no file can be written into %s: %w", dir, err)
+		return fmt.Errorf("no file can be written into %s: %w", dir, errors.Unwrap(err))
 	}
 	return errors.Join(temp.Close(), os.Remove(temp.Name()))
 }

@@ -60,3 +60,20 @@ func TestFailedWrite(t *testing.T) {
 		t.Errorf("%v %v", entries, err)
 	}
 }
+
+// TestErrorsNameTheFile: not the temporary one, which the caller does not know.
+func TestErrorsNameTheFile(t *testing.T) {
+	dir := t.TempDir()
+	closed := func(w io.Writer) error { return errors.Join(w.(io.Closer).Close()) }
+	for name, err := range map[string]error{
+		"no folder":              Write(filepath.Join(dir, "none", "file"), 0o600, true, nil),
+		"a failed write":         Write(filepath.Join(dir, "file"), 0o600, true, closed),
+		"a folder in its place":  WriteFile(dir, nil, 0o600),
+		"a file in its place":    CreateFile(dir, nil, 0o600),
+		"a check without folder": Check(filepath.Join(dir, "none")),
+	} {
+		if err == nil || strings.Contains(err.Error(), TempPrefix) || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
