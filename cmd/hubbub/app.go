@@ -79,11 +79,26 @@ func (a *App) Main() int {
 		plainDescriptions(root)
 	}
 	root.SetArgs(a.Args)
+	out := &checkedWriter{Writer: a.Stdout}
+	root.SetOut(out)
 	err := recovered.Guard(func() error { return root.ExecuteContext(ctx) })
+	err = cmp.Or(err, out.err)
 	if err != nil && !usage.Is(err) {
 		err = cmp.Or(unknownCommand(root, err), err)
 	}
 	return a.report(err)
+}
+
+// checkedWriter keeps the first error of a writer: cobra ignores that of a help text.
+type checkedWriter struct {
+	io.Writer
+	err error
+}
+
+func (w *checkedWriter) Write(p []byte) (n int, err error) {
+	n, err = w.Writer.Write(p)
+	w.err = cmp.Or(w.err, err)
+	return n, err
 }
 
 // oneInterrupt is how close signals are that are one interrupt: timeout(1) sends one to the
