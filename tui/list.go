@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -260,8 +261,24 @@ func latest(s *display.Session) float64 { return max(s.Position, s.Length, s.Tim
 
 func (m *model) openList() { m.list, m.presenter = &listView{}, false }
 
-// listBy selects the row above (-1) or below (1), listPages goes a page.
-func listBy(by int) func(*model) tea.Cmd { return action(func(m *model) { m.moveListRow(by) }) }
+// listBy selects the turn or bookmark above (-1) or below (1), with as much of its text on the
+// screen as there is room for. listPages goes a page: through the text of a turn that is longer.
+func listBy(by int) func(*model) tea.Cmd {
+	return action(func(m *model) {
+		rows, to := m.listRows(m.session()), by
+		for i := m.list.Index(rows); i+to > 0 && i+to < len(rows)-1 && rows[i+to].line > 0; {
+			to += by
+		}
+		m.moveListRow(to)
+		_, _, h := m.layout().list()
+		end := m.list.Index(rows) + 1
+		first := end
+		for end < len(rows) && rows[end].line > 0 {
+			end++
+		}
+		m.list.Line = max(min(m.list.Line, h-1-(end-first)), 0)
+	})
+}
 
 func listPages(by int) func(*model) tea.Cmd {
 	return action(func(m *model) {
@@ -304,20 +321,33 @@ func (m *model) onlyTurnsOf(lane int) {
 	if lane >= len(s.Speakers) {
 		return
 	}
-	label := s.Speakers[lane].Label
-	if f := &m.list.filter; f.who != "" && s.Annotations.Root(f.who) == label {
-		f.who = ""
-	} else {
-		f.who = label
+	f, label := m.list.filter, s.Speakers[lane].Label
+	if f.who != "" && s.Annotations.Root(f.who) == label {
+		label = ""
 	}
-	m.toNewestTurn()
+	m.filterList(listFilter{label, f.text})
 }
 
 func (m *model) askListFilter() {
-	m.askFilter(m.list.filter.text, func(words string) {
-		m.list.filter.text = words
-		m.toNewestTurn()
-	})
+	m.askFilter(m.list.filter.text, func(words string) { m.filterList(listFilter{m.list.filter.who, words}) })
+}
+
+// filterList shows other rows: from the selected one on, or else, in a search in a recording, from
+// the position on.
+func (m *model) filterList(f listFilter) {
+	from := math.Inf(1)
+	if r, chosen := m.chosenRow(); chosen {
+		from = r.at
+	} else if m.state.Playback != nil && f.text != "" {
+		from = m.session().Position
+	}
+	m.list.filter = f
+	m.toNewestTurn()
+	rows := m.listRows(m.session())
+	if i := slices.IndexFunc(rows, func(r listRow) bool { return r.at >= from }); i >= 0 {
+		_, _, h := m.layout().list()
+		m.list.Selected, m.list.Line = rows[i].ID(), h/2
+	}
 }
 
 // jumpToRow shows the selected row on the timeline.

@@ -141,3 +141,81 @@ func TestSearchInAReplay(t *testing.T) {
 	screenHasNot(t, m, "SPEAKER_01")
 	screenHas(t, m, "we begin")
 }
+
+// TestSearchFromHere: the first match is that after the selected turn, or else after the position of a replay.
+func TestSearchFromHere(t *testing.T) {
+	var turns []protocol.Turn
+	for i := range 100 {
+		turns = append(turns, protocol.Turn{Speaker: "SPEAKER_00", Start: float64(10 * i), End: float64(10*i + 5), Text: "budget"})
+	}
+	whole := tuitest.State(turns, 1000, 1)
+	s := tuitest.State(turns[:50], 501, 1)
+	s.Length, s.Playback = 1000, &display.Playback{Paused: true, Speed: 1, Whole: func() protocol.Snapshot { return whole.Timeline }}
+	m := testModel(s, 100, 24)
+	search := func(m *model, words string) { typeText(m, words); press(m, "enter") }
+	selected := func(m *model, at float64) {
+		t.Helper()
+		if r, _ := m.selectedRow(); m.list.Selected == 0 || r.at != at || r.line > 0 {
+			t.Errorf("selected is %v, line %d, want %v", r.at, r.line, at)
+		}
+	}
+	press(m, "t", "/")
+	search(m, "bud")
+	selected(m, 510)
+	screenHas(t, m, "▌ 8:30")
+	press(m, "down")
+	selected(m, 520)
+	press(m, "up", "up")
+	selected(m, 500)
+	press(m, "1") // the turns of that lane, all
+	selected(m, 500)
+	press(m, "esc", "esc", "t", "t", "/")
+	search(m, "none")
+	screenHas(t, m, "no turn matches")
+
+	m = testModel(whole, 100, 24)
+	press(m, "t", "up", "up", "/")
+	search(m, "bud")
+	selected(m, 980)
+	press(m, "end", "/")
+	search(m, "get") // live, the newest is followed
+	if r, _ := m.selectedRow(); m.list.Selected != 0 || r.at != 990 {
+		t.Errorf("selected is %v", r.at)
+	}
+}
+
+// TestListSelectsTurns: not the lines of their words, which are on the screen as far as there is room.
+func TestListSelectsTurns(t *testing.T) {
+	long := strings.Repeat("the quick brown fox jumps over the lazy dog ", 8) + "at last"
+	turns := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 1, End: 2, Text: strings.Repeat(long, 9)}}
+	for i := range 20 {
+		turns = append(turns, protocol.Turn{Speaker: "SPEAKER_01", Start: float64(5 * (i + 1)), End: float64(5*i + 8), Text: long})
+	}
+	m := testModel(tuitest.State(turns, 200, 1), 80, 24)
+	press(m, "t")
+	for i := len(turns) - 1; i >= 0; i-- {
+		press(m, "up")
+		if r, _ := m.selectedRow(); r.at != turns[i].Start || r.line > 0 {
+			t.Fatalf("selected is the turn at %v, line %d, want that at %v", r.at, r.line, turns[i].Start)
+		}
+	}
+	press(m, "up", "pgdown") // through the text of a turn that is longer than the screen
+	if r, _ := m.selectedRow(); r.at != 1 || r.line == 0 {
+		t.Errorf("a page goes to the turn at %v, line %d", r.at, r.line)
+	}
+	press(m, "home")
+	for _, turn := range turns[1:] {
+		press(m, "down")
+		if r, _ := m.selectedRow(); r.at != turn.Start || r.line > 0 {
+			t.Fatalf("selected is the turn at %v, line %d, want that at %v", r.at, r.line, turn.Start)
+		}
+		rows := screenRows(m)
+		i := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "▌") })
+		if text := strings.Join(rows[i:len(rows)-2], " "); !strings.Contains(text, "at last") {
+			t.Fatalf("the text of the turn at %v is not on the screen:\n%s", turn.Start, strings.Join(rows, "\n"))
+		}
+	}
+	if press(m, "down"); m.list.Selected != 0 {
+		t.Error("after the newest, the list does not follow")
+	}
+}
