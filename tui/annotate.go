@@ -306,8 +306,9 @@ func (m *model) goToBookmark(at float64) {
 }
 
 // goTo moves the window so that a position is in its middle, with the cursor if it stands
-// still, or plays a recording from there, which the window follows.
+// still, or plays a recording from there, which the window and the presenter view follow.
 func (m *model) goTo(at float64) {
+	m.presenter = m.presenter && m.o.Player != nil // it shows the present
 	if m.o.Player != nil {
 		m.o.Player.Seek(at) // at its end, it plays again
 		m.view.scrolled, m.cursor = false, -1

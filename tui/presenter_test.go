@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -57,4 +58,20 @@ func TestBookmarkOfThePresenter(t *testing.T) {
 	m.later(tuitest.State(tuitest.FourSpeakers, 130, 1))
 	press(m, "b")
 	screenHas(t, m, "bookmark 2:10, note:")
+}
+
+// TestPresenterGoesToATime: it shows the present, so that another time is one of the timeline, but for a replay.
+func TestPresenterGoesToATime(t *testing.T) {
+	for _, keys := range [][]string{{":", "1", ":", "0", "0", "enter"}, {"["}} {
+		m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 30)
+		m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(60, "") })
+		press(m, append([]string{"f"}, keys...)...)
+		if w := m.window(); m.presenter || math.Abs(w.middle()-60) > 1 {
+			t.Errorf("%v: the presenter view %v, the middle is %v", keys, m.presenter, w.middle())
+		}
+		m.o.Player = &tuitest.Player{}
+		if press(m, append([]string{"f"}, keys...)...); !m.presenter {
+			t.Errorf("%v: a replay closes the presenter view", keys)
+		}
+	}
 }
