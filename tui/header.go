@@ -28,7 +28,7 @@ func (m *model) drawHeader(c *canvas.Canvas, w window) {
 	}
 	x -= 2
 
-	if !m.state.Watching { // else there is no audio to measure
+	if len(m.state.Levels) > 0 { // else there is no audio to measure
 		cells := 6
 		if m.w >= 72 {
 			cells = 14

@@ -48,16 +48,23 @@ func (m *model) connSegment() canvas.Segment {
 // problem says in words what is wrong with the microphone, the connection, the service or
 // the recording; its text is "" if nothing is.
 func (m *model) problem() canvas.Segment {
-	h := m.counters.Health
+	h, stopped := m.counters.Health, ""
+	if r := m.state.Recording; r != nil {
+		stopped = display.TerminalSafe(r.Stopped)
+	}
 	switch {
 	case m.state.InputLost && !m.state.Finished():
 		return canvas.NewSegment(m.inputProblem("; "), canvas.Bad.Bold(), 0)
 	case m.state.ConnReason != "":
-		return canvas.NewSegment(display.TerminalSafe(m.state.ConnReason), m.connSegment().Style, 0)
+		text := display.TerminalSafe(m.state.ConnReason)
+		if stopped != "" && m.state.Conn != display.Failed { // a lost connection may return
+			text = stopped + "; " + text
+		}
+		return canvas.NewSegment(text, m.connSegment().Style, 0)
 	case h.Problem != "" && m.state.Connected():
 		return canvas.NewSegment(h.Problem+": "+h.Cause, canvas.Warn.Bold(), 0)
-	case m.state.Recording != nil && m.state.Recording.Stopped != "":
-		return canvas.NewSegment(display.TerminalSafe(m.state.Recording.Stopped), canvas.Bad.Bold(), 0)
+	case stopped != "":
+		return canvas.NewSegment(stopped, canvas.Bad.Bold(), 0)
 	case m.state.InputProblem != "" && !m.state.Finished():
 		return canvas.NewSegment(m.inputProblem(" "), canvas.Warn.Bold(), 0)
 	}

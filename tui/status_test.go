@@ -287,6 +287,22 @@ func TestRecordingState(t *testing.T) {
 		screenHas(t, testModel(s, size[0], size[1]), text)
 	}
 	screenHas(t, testModel(s, 80, 5), text)
+	s.Conn, s.ConnReason = display.Reconnecting, "dial tcp 127.0.0.1:8580: connect: connection refused"
+	screenHas(t, testModel(s, 120, 34), text+"; "+s.ConnReason)
+	screenHas(t, testModel(s, 58, 20), text[:20]) // there is no REC
+	screenHas(t, testModel(s, 80, 24), "connection refused")
+	m := testModel(s, 80, 24)
+	press(m, "f")
+	screenHas(t, m, text[:20])
+}
+
+// TestNoAudio: without audio, as in a recording that has none, there is no level.
+func TestNoAudio(t *testing.T) {
+	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
+	s.Playback, s.Levels, s.Level = &display.Playback{Speed: 1}, nil, display.Level{}
+	m := testModel(s, 80, 24)
+	screenHasNot(t, m, m.glyphs.MeterLeft)
+	screenHasNot(t, m, "input level")
 }
 
 // TestPresenterOnALowScreen: of more people than rows for names, the others are counted.
