@@ -387,22 +387,6 @@ func TestMediaMemoryIsAQuota(t *testing.T) {
 	}
 }
 
-func BenchmarkMediaWrite(b *testing.B) {
-	s := open(b, b.TempDir())
-	chunk := noise(mediaChunk, 1)
-	b.SetBytes(mediaChunk)
-	w, err := s.CreateMedia(context.Background(), "a", "x", time.Now)
-	testkit.NoError(b, err)
-	for b.Loop() {
-		if _, err := w.Write(chunk); err != nil {
-			b.Fatal(err)
-		}
-	}
-	if _, err := w.Commit(nil); err != nil {
-		b.Fatal(err)
-	}
-}
-
 // electing is a stream whose leader does not respond, and then does not know its newest
 // messages.
 type electing struct {

@@ -181,22 +181,6 @@ func TestAccountStorageAfterAnAbandonedWrite(t *testing.T) {
 	testkit.NoError(t, again.write("a", "y", quota, true, time.Now()))
 }
 
-func BenchmarkAccountStorage(b *testing.B) {
-	for _, n := range []int{100, 10_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			s := open(b, "")
-			for i := range n {
-				testkit.NoError(b, s.write("a", fmt.Sprint(i), 1, false, noon))
-			}
-			for b.Loop() {
-				if _, _, err := s.ListMedia(context.Background(), "a", noon); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // What the watcher of an account's keys has not seen is counted all the same.
 func TestKeysThatAWatcherMissed(t *testing.T) {
 	s := openQuota(t, "")

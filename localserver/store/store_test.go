@@ -244,19 +244,6 @@ func TestExpiryRemoves(t *testing.T) {
 	})
 }
 
-func BenchmarkCreate(b *testing.B) {
-	for name, dir := range map[string]string{"memory": "", "disk": b.TempDir()} {
-		b.Run(name, func(b *testing.B) {
-			s := open(b, dir)
-			ctx := context.Background()
-			for i := 0; b.Loop(); i++ {
-				id := fmt.Sprint(b.N, "-", i)
-				testkit.NoError(b, s.Create(ctx, record(id), id))
-			}
-		})
-	}
-}
-
 // The error hook is told of calls that fail, by name, and not of results that
 // are part of normal operation.
 func TestErrorHook(t *testing.T) {
