@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sync/errgroup"
 
@@ -228,18 +227,4 @@ func BenchmarkPushSecond(b *testing.B) {
 		events = e.Push(x[at:at+SampleRate], events[:0])
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "streams/core")
-}
-
-// BenchmarkStream measures the memory of one stream: its bytes per op are
-// everything that an engine allocates over 19 s of audio.
-func BenchmarkStream(b *testing.B) {
-	x := dialogue()
-	events := make([]Event, 0, 1024)
-	b.ReportAllocs()
-	for b.Loop() {
-		e, err := New(Config{})
-		testkit.NoError(b, err)
-		events = e.Push(x, events[:0])
-	}
-	b.ReportMetric(float64(unsafe.Sizeof(Engine{})), "struct-B")
 }

@@ -292,16 +292,3 @@ func TestTheMemoryIsBounded(t *testing.T) {
 		t.Errorf("after 26 minutes person 1 is speaker %d", v)
 	}
 }
-
-func BenchmarkAdd(b *testing.B) {
-	s := newSession(New(Default(), MaxSpeakers), 4, 6)
-	for v := range 40 {
-		s.say(6, v%4)
-	}
-	n := len(s.talking)
-	b.ReportAllocs()
-	for b.Loop() {
-		s.talking = append(s.talking, s.talking[n-200])
-		s.add(len(s.talking))
-	}
-}

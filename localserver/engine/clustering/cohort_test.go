@@ -63,14 +63,3 @@ func TestSimilarityIsNormalised(t *testing.T) {
 		t.Errorf("similarity %.3f, want %.3f", got, want)
 	}
 }
-
-func BenchmarkNormalise(b *testing.B) {
-	was := cohort
-	defer func() { cohort = was }()
-	m := cohortMatrix(CohortEmbeddings(cohortBytes))
-	cohort = func() *nn.Matrix { return m }
-	e := plain(CohortEmbeddings(cohortBytes)[0])
-	for b.Loop() {
-		e.normalise()
-	}
-}

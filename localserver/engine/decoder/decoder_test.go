@@ -106,13 +106,3 @@ func TestFewSpeakers(t *testing.T) {
 		t.Errorf("probability %v, and %v after another recording", before[40], after[40])
 	}
 }
-
-// BenchmarkDecode is a minute of five speakers.
-func BenchmarkDecode(b *testing.B) {
-	d := Recording().New()
-	var in Input
-	in.Reset(5, 1500)
-	for b.Loop() {
-		d.Decode(&in)
-	}
-}

@@ -256,15 +256,3 @@ func number(t testing.TB, text string) float64 {
 	testkit.NoError(t, err)
 	return x
 }
-
-func BenchmarkScoreAMI(b *testing.B) {
-	dir := shared(b, "speech/scoring")
-	ref := readRTTM(b, filepath.Join(dir, "AMI-test-only_words.rttm"))
-	uem := readUEM(b, filepath.Join(dir, "AMI-test.uem"))
-	hyp := readRTTM(b, filepath.Join(dir, "diart-1.0s-AMI.rttm"))
-	for b.Loop() {
-		if _, err := Score(ref, hyp, uem, Options{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -244,16 +244,6 @@ func TestNoNumberCanEnter(t *testing.T) {
 	}
 }
 
-// BenchmarkSecond is the cost of a second of audio.
-func BenchmarkSecond(b *testing.B) {
-	s, x := frontEnd(b).NewStream(), noise(7, SampleRate)
-	dst := make([]float32, 0, 110*Bands)
-	b.ReportAllocs()
-	for b.Loop() {
-		dst = s.Push(x, dst[:0])
-	}
-}
-
 // talk is noise with the rhythm of syllables, and pauses.
 func talk(seed uint64, seconds int) []float32 {
 	x := noise(seed, seconds*SampleRate)

@@ -187,16 +187,3 @@ func TestMuchAtOnce(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 }
-
-func BenchmarkSecond(b *testing.B) {
-	s := New(3200)
-	x := noise(16000 * 4)
-	at := 0
-	b.ReportAllocs()
-	for b.Loop() {
-		for range 10 {
-			s.Push(x[at:at+1600], false)
-			at = (at + 1600) % len(x)
-		}
-	}
-}

@@ -75,18 +75,3 @@ func TestMemory(t *testing.T) {
 	}
 	runtime.KeepAlive(r)
 }
-
-// BenchmarkDay clusters 24 hours of windows, without the networks.
-func BenchmarkDay(b *testing.B) {
-	const minutes = 24 * 60
-	for b.Loop() {
-		r, err := New(Options{})
-		testkit.NoError(b, err)
-		before := liveHeap()
-		long(MaxSpeakers, minutes, r.Add)
-		result, err := r.Finish(context.Background())
-		testkit.NoError(b, err)
-		b.ReportMetric((liveHeap()-before)/minutes/1e6, "MB/min")
-		b.ReportMetric(float64(result.Speakers), "speakers")
-	}
-}
