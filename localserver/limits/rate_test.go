@@ -55,26 +55,6 @@ func (d *failingCounters) Take(context.Context, string, time.Time, int, time.Dur
 	return store.Count{}, errors.New("inner text")
 }
 
-// A node that counts by itself allows any number of requests up to the limit.
-func TestRateLimitOfOneNode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := NewRate(nil, never, time.Now, slog.New(slog.DiscardHandler))
-		passed := 0
-		for range 25 {
-			if c, err := l.Take(t.Context(), "op", "a", 10); err == nil && c.Taken {
-				passed++
-			}
-		}
-		if passed != 10 {
-			t.Errorf("%d of 25 passed", passed)
-		}
-		time.Sleep(RateWindow)
-		if c, err := l.Take(t.Context(), "op", "a", 10); err != nil || !c.Taken {
-			t.Error("a minute later the limit is still reached")
-		}
-	})
-}
-
 // A node whose shared store does not respond refuses every request, and calls
 // the store once a second.
 func TestRateLimitWithoutASharedStore(t *testing.T) {

@@ -135,44 +135,28 @@ func TestEndGoesToTheOutbox(t *testing.T) {
 	})
 }
 
-// A node that was considered dead stores no more events, and says so.
+// A node that was considered dead stores no more events, and does not close a stream with 1000, also
+// when nothing was said after that.
 func TestStreamOfANodeConsideredDead(t *testing.T) {
-	bubble(t, func(t *testing.T, s *server) {
-		c := s.open(streamtest.ManyTurns())
-		c.chunks(4)
-		synctest.Wait()
-		// Another node completes the events and the record.
-		testkit.NoError(t, s.Append(t.Context(), testID, len(s.stored(testID)), [][]byte{[]byte(`"of another node"`)}))
-		testkit.NoError(t, s.Finish(t.Context(), testID, store.Failed, time.Now(), "dead"))
-		c.chunks(4)
-		c.endOfStream()
-		if code, _ := c.end(); code != websocket.CloseInternalServerErr {
-			t.Errorf("code %d", code)
-		}
-		s.running.Wait()
-		expectRecord(t, s, store.Failed, "dead")
-		if n := s.counters.Lost.Load(); n == 0 || s.counters.Failed.Load() != 1 {
-			t.Errorf("%d events lost, %d streams failed", n, s.counters.Failed.Load())
-		}
-	})
-}
-
-// A stream that other nodes have ended is not closed with 1000, also when nothing was
-// said after that.
-func TestSilentStreamOfANodeConsideredDead(t *testing.T) {
-	bubble(t, func(t *testing.T, s *server) {
-		c := s.open(&streamtest.Diarizer{})
-		c.chunks(2)
-		synctest.Wait()
-		testkit.NoError(t, s.Finish(t.Context(), testID, store.Failed, time.Now(), "dead"))
-		c.endOfStream()
-		if code, _ := c.end(); code != websocket.CloseInternalServerErr {
-			t.Errorf("code %d", code)
-		}
-		s.running.Wait()
-		expectRecord(t, s, store.Failed, "dead")
-		if n := s.counters.Failed.Load(); n != 1 {
-			t.Errorf("%d streams failed", n)
-		}
-	})
+	for _, d := range []*streamtest.Diarizer{streamtest.ManyTurns(), {}} {
+		bubble(t, func(t *testing.T, s *server) {
+			c := s.open(d)
+			c.chunks(4)
+			synctest.Wait()
+			// Another node completes the events and the record.
+			own := len(s.stored(testID))
+			testkit.NoError(t, s.Append(t.Context(), testID, own, [][]byte{[]byte(`"of another node"`)}))
+			testkit.NoError(t, s.Finish(t.Context(), testID, store.Failed, time.Now(), "dead"))
+			c.chunks(4)
+			c.endOfStream()
+			if code, _ := c.end(); code != websocket.CloseInternalServerErr {
+				t.Errorf("code %d", code)
+			}
+			s.running.Wait()
+			expectRecord(t, s, store.Failed, "dead")
+			if lost := s.counters.Lost.Load(); lost > 0 != (own > 0) || s.counters.Failed.Load() != 1 {
+				t.Errorf("%d events lost, %d streams failed", lost, s.counters.Failed.Load())
+			}
+		})
+	}
 }
