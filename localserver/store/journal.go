@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -69,7 +68,7 @@ func (s *Store) Append(ctx context.Context, stream string, first int, messages [
 	// Another write came first, perhaps an earlier attempt of this one. Only
 	// the stored events decide: a leader that was just elected refuses writes for a
 	// while with the same error, and may not know the newest entries yet.
-	stored, end, err := s.read(ctx, stream)
+	_, end, err = s.read(ctx, stream)
 	if err != nil {
 		return err
 	}
@@ -79,8 +78,6 @@ func (s *Store) Append(ctx context.Context, stream string, first int, messages [
 		return ErrConflict
 	case known < 0:
 		return errRetry
-	case !slices.EqualFunc(stored[first:first+known], messages[:known], bytes.Equal):
-		return ErrConflict
 	case known == len(messages):
 		s.tails.Store(stream, end)
 		return nil

@@ -215,23 +215,3 @@ func TestAmendedJournalIsClosedToItsWriter(t *testing.T) {
 		}
 	})
 }
-
-// During an upgrade a node of an earlier version may complete a stream. Its entry has no header.
-func TestJournalAmendedByAnEarlierVersion(t *testing.T) {
-	both(t, func(t *testing.T, s *Store) {
-		ctx := t.Context()
-		testkit.NoError(t, s.Append(ctx, "s1", 0, [][]byte{[]byte("1"), []byte("2")}))
-		to, err := eventSubject("s1")
-		testkit.NoError(t, err)
-		_, err = s.js.Publish(ctx, to, []byte("end"))
-		testkit.NoError(t, err)
-		for n := 1; n <= 2; n++ {
-			if err := s.Append(ctx, "s1", 2, [][]byte{[]byte("3"), []byte("4")}[:n]); !errors.Is(err, ErrConflict) {
-				t.Errorf("%d more: %v", n, err)
-			}
-		}
-		if got, err := s.Messages(ctx, "s1"); err != nil || string(bytes.Join(got, []byte(" "))) != "1 2 end" {
-			t.Errorf("%q %v", got, err)
-		}
-	})
-}
