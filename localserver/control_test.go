@@ -111,18 +111,8 @@ func TestBackupOfALongPath(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
 	testkit.NoError(t, os.Mkdir(dir, 0o700))
-	h := serve(t, func(o *setup) { o.DataDir = dir })
-	id := h.create().ID
-	var raw bytes.Buffer
-	testkit.NoError(t, Backup(t.Context(), dir, &raw))
-	file := filepath.Join(t.TempDir(), "backup")
-	testkit.NoError(t, os.WriteFile(file, raw.Bytes(), 0o600))
-	to := filepath.Join(t.TempDir(), "new")
-	testkit.NoError(t, backup.Restore(file, to, slog.New(slog.DiscardHandler)))
-	restored := serve(t, func(o *setup) { o.DataDir = to })
-	if got := restored.status(id).Status; got != protocol.StatusCreated {
-		t.Errorf("the stream reads %q after the restore", got)
-	}
+	serve(t, func(o *setup) { o.DataDir = dir })
+	testkit.NoError(t, Backup(t.Context(), dir, &bytes.Buffer{})) // which fails while a server without a socket uses the folder
 }
 
 // A server that accepts the connection and does not respond is not waited for.

@@ -1,8 +1,6 @@
 package localserver
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -10,8 +8,6 @@ import (
 	"time"
 
 	"hubbub/localserver/apikeys"
-	"hubbub/localserver/limits"
-	"hubbub/localserver/store"
 )
 
 func limitOf(n int) func(*setup) { return func(o *setup) { o.RatePerMinute = n } }
@@ -58,23 +54,4 @@ func TestRateLimit(t *testing.T) {
 	}
 	clock.move(50 * time.Second)
 	h.do("GET", "/v1/test", testKey, nil).hasStatus(t, "a minute after the first one", 200)
-}
-
-// A request that cannot be counted on a shared store is refused, without the reason.
-func TestRequestsThatCannotBeCounted(t *testing.T) {
-	t.Parallel()
-	h := serve(t, limitOf(0))
-	h.rate = limits.NewRate(failingCounters{}, func() bool { return false }, time.Now, h.log)
-	e := h.do("GET", "/v1/test", testKey, nil).apiError(t, 503)
-	if strings.Contains(e.Message, "inner") {
-		t.Error(e.Message)
-	}
-	h.do("GET", "/v1/test", "wrong", nil).apiError(t, 401)
-}
-
-// failingCounters are counters that do not respond.
-type failingCounters struct{}
-
-func (failingCounters) Take(context.Context, string, time.Time, int, time.Duration) (store.Count, error) {
-	return store.Count{}, errors.New("inner text")
 }

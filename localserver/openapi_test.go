@@ -390,24 +390,14 @@ func (d *documented) complete() {
 	}
 }
 
-// Every pattern of the router is in the document, and nothing else is.
+// Every pattern of the router is in the document. That nothing else is, is the last step of
+// TestResponsesAreAsDocumented.
 func TestDocumentNamesEveryRoute(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
 	c := newContract(t, openAPI)
 	if v, _ := c.doc["openapi"].(string); v != "3.1.0" {
 		t.Errorf("OpenAPI %q", v)
-	}
-	for path, item := range c.doc["paths"].(map[string]any) {
-		for method := range item.(map[string]any) {
-			if method == "parameters" {
-				continue
-			}
-			at := strings.NewReplacer("{id}", "x", "{sealed}", "x").Replace(path)
-			if res := h.do(strings.ToUpper(method), at, "", nil); res.StatusCode == 405 || res.StatusCode == 404 {
-				t.Errorf("%s %s is documented and returns %d", method, path, res.StatusCode)
-			}
-		}
 	}
 	for pattern := range h.patterns() {
 		method, path, _ := strings.Cut(pattern, " ")

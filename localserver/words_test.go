@@ -159,16 +159,4 @@ func TestWordsThatFail(t *testing.T) {
 	if failures != 1 || texts < 1 || strings.Contains(strings.Join(got, ""), "secret") {
 		t.Errorf("%d texts, %d failures: %q", texts, failures, got)
 	}
-	// Watchers are told as well.
-	var live protocol.LiveStream
-	testkit.NoError(t, json.Unmarshal(h.do("POST", "/v1/live", testKey, strings.NewReader(`{"words":true}`)).body, &live))
-	w, all := h.watch(live.ID, ""), &seen{}
-	w.until(all, "a state", func() bool { return len(all.states) > 0 })
-	s := h.openAt(live)
-	s.chunks(31)
-	s.end()
-	s.rest()
-	if w.rest(all); !strings.Contains(strings.Join(all.events, ""), "The speech recogniser of the service failed") {
-		t.Errorf("a watcher got %q", all.events)
-	}
 }
