@@ -75,8 +75,8 @@ func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
 	var err error
 	a.job, a.revision, err = r.Store.Job(ctx, d.Job.Account, d.Job.ID, r.Now())
 	if errors.Is(err, store.ErrNotFound) {
-		a.job = d.Job
-		if a.revision, err = r.Store.UpdateJob(ctx, a.job, 0); errors.Is(err, store.ErrConflict) {
+		a.job = d.Job // a record that cannot be read is replaced
+		if a.revision, err = r.Store.UpdateJob(ctx, a.job, a.revision); errors.Is(err, store.ErrConflict) {
 			// The handler writes it at this moment, or its time is over. A cluster reports
 			// the conflict before the other record can be read: then the job comes again.
 			a.job, a.revision, err = r.Store.Job(ctx, d.Job.Account, d.Job.ID, r.Now())

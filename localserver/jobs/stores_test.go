@@ -50,6 +50,39 @@ func TestRecordThatCannotBeReadYet(t *testing.T) {
 	}
 }
 
+// unread is a store in which a record cannot be read until it is written again.
+type unread struct {
+	*store.Store
+	written bool
+}
+
+func (u *unread) Job(ctx context.Context, account, id string, now time.Time) (store.Job, uint64, error) {
+	j, revision, err := u.Store.Job(ctx, account, id, now)
+	if err == nil && !u.written {
+		return store.Job{}, revision, store.ErrNotFound
+	}
+	return j, revision, err
+}
+
+func (u *unread) UpdateJob(ctx context.Context, j store.Job, revision uint64) (uint64, error) {
+	next, err := u.Store.UpdateJob(ctx, j, revision)
+	u.written = u.written || err == nil
+	return next, err
+}
+
+// TestRecordThatCannotBeRead: the queue has the job, so it runs.
+func TestRecordThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	s := &unread{Store: openStore(t)}
+	r := runner(t, s, 0, nil)
+	submit(t, s, newJob("a", "x"))
+	d, err := s.Next(t.Context(), store.RunQueue)
+	testkit.NoError(t, err)
+	if a, err := r.claim(d); err != nil || a.job.Status != store.JobRunning {
+		t.Errorf("%v", err)
+	}
+}
+
 // silent is a store whose queues do not respond.
 type silent struct {
 	*store.Store

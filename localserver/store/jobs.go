@@ -217,11 +217,12 @@ func (s *Store) writeJob(ctx context.Context, j Job, revision uint64) (uint64, e
 	return s.jobs.write(ctx, jobKey(j.Account, j.ID), raw, revision)
 }
 
-// Job returns the record of an account's job and its revision, or ErrNotFound.
+// Job returns the record of an account's job and its revision, or ErrNotFound and the
+// revision of a record that cannot be read, else 0.
 func (s *Store) Job(ctx context.Context, account, id string, now time.Time) (j Job, revision uint64, err error) {
 	j, revision, err = read[Job](ctx, s.jobs, jobKey(account, id))
 	if err == nil && j.gone(now) {
-		err = ErrNotFound
+		revision, err = 0, ErrNotFound
 	}
 	return j, revision, s.report("get job", err)
 }

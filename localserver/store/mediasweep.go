@@ -78,9 +78,12 @@ func (s *Store) sweepBlob(ctx context.Context, key string, now time.Time) (remov
 		return false, err
 	}
 	blob := key[strings.LastIndexByte(key, '.')+1:]
-	rec, _, err := load[mediaRecord](ctx, s.media.names, u.Name)
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	rec, at, err := load[mediaRecord](ctx, s.media.names, u.Name)
+	switch {
+	case err != nil && !errors.Is(err, ErrNotFound):
 		return false, err
+	case err != nil && at > 0 && !now.Equal(allExpired): // it cannot be read, and may refer to the blob
+		return false, nil
 	}
 	if err == nil && rec.Blob == blob {
 		if now.Equal(allExpired) { // it may be about to lose its record

@@ -324,13 +324,18 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 	if objects, _, err := s.ListMedia(t.Context(), "a", noon); len(objects) != 1 || err != nil {
 		t.Errorf("%d objects, %v", len(objects), err)
 	}
+	// A blob to which the record may refer is not swept.
+	entry, err := json.Marshal(unreferenced{Name: mediaKey("a", "broken"), Until: noon})
+	testkit.NoError(t, err)
+	testkit.NoError(t, s.media.names.Put(t.Context(), entryKey(mediaKey("a", "broken"), "blob"), entry))
 	if n, err := s.SweepMedia(t.Context(), noon.Add(MediaTTL)); n != 1 || err != nil {
 		t.Errorf("%d objects were swept, %v", n, err)
 	}
 	absent := map[string]error{}
 	_, absent["stream"] = s.Get(t.Context(), "broken")
 	absent["end of the stream"] = s.Finish(t.Context(), "broken", Failed, noon, "")
-	_, _, absent["job"] = s.Job(t.Context(), "a", "broken", noon)
+	_, revision, err := s.Job(t.Context(), "a", "broken", noon)
+	absent["job"] = err
 	_, absent["object"] = s.StatMedia(t.Context(), "a", "broken", noon)
 	absent["deletion"] = s.DeleteMedia(t.Context(), "a", "broken", noon)
 	for what, err := range absent {
@@ -338,6 +343,8 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+	_, err = s.UpdateJob(t.Context(), Job{ID: "broken", Account: "a"}, revision)
+	testkit.NoError(t, err)
 	put(t, s, "a", "broken", []byte("again"), noon)
 	if _, err := s.StatMedia(t.Context(), "a", "broken", noon); err != nil {
 		t.Error(err)
