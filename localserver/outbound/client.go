@@ -56,8 +56,14 @@ func (p Policy) Check(u *url.URL) error {
 	case !named && scheme != "https":
 		return refused("the host %s is called by https only", host)
 	}
-	if ip, err := netip.ParseAddr(host); err == nil {
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case err == nil:
 		return p.checkIP(host, ip)
+	case normal(host) == "localhost": // wherever it is looked up (RFC 6761)
+		return p.checkIP(host, netip.IPv6Loopback())
+	case looksNumeric(normal(host)):
+		return refused("%s is neither a name nor an address in its usual form", host)
 	}
 	return nil
 }

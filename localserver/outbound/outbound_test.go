@@ -55,6 +55,8 @@ func TestPolicyAllowsOnlyItsHosts(t *testing.T) {
 		{"https://192.168.1.1/x", false, false},
 		{"https://8.8.8.8/x", false, true},
 		{"http://127.0.0.1/x", true, true}, // localhost
+		{"http://localhost/x", true, true},
+		{"https://2130706433/x", false, false},
 		{"https://[::ffff:192.168.0.1]/x", false, false},
 		{"https://[fe80::1%25eth0]/x", false, false},
 		{"http://2130706433/x", false, false},
@@ -69,6 +71,15 @@ func TestPolicyAllowsOnlyItsHosts(t *testing.T) {
 		}
 		if err := hook.Check(u); (err == nil) != c.hook {
 			t.Errorf("webhook %s: %v", c.address, err)
+		}
+	}
+	// What is not named is refused without a look-up.
+	hook.Hosts = hosts(t, "*")
+	for _, address := range []string{"https://localhost/x", "https://LocalHost.:8443/x", "https://127.1/x"} {
+		u, err := url.Parse(address)
+		testkit.NoError(t, err)
+		if err := hook.Check(u); !errors.Is(err, ErrRefused) {
+			t.Errorf("%s: %v", address, err)
 		}
 	}
 	// A named host is one as well beside the * that names all public ones.
