@@ -44,6 +44,8 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) (err error) {
 		nats.ReconnectWait(redialPause), nats.ReconnectJitter(0, 0)); err != nil {
 		return fmt.Errorf("the store does not respond: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout) // without a deadline, each call has 5 s: too little for a slow disk
+	defer cancel()
 	if err = s.forgetDeliveries(ctx); err == nil {
 		err = s.setUp(ctx, storage)
 	}

@@ -37,6 +37,29 @@ func open(t testing.TB, dir string) *Store {
 	return s
 }
 
+// deadlines counts how often it is asked for its deadline.
+type deadlines struct {
+	context.Context
+	asked atomic.Int64
+}
+
+func (d *deadlines) Deadline() (time.Time, bool) {
+	d.asked.Add(1)
+	return d.Context.Deadline()
+}
+
+// A call without a deadline gets one of 5 s from the NATS client, and all of the set-up would
+// have to be done in that time: a slow disk takes longer. So no call has the context of Open.
+func TestOpenOnASlowDisk(t *testing.T) {
+	ctx := &deadlines{Context: context.Background()}
+	s, err := Open(ctx, Options{Dir: t.TempDir()})
+	testkit.NoError(t, err)
+	testkit.NoError(t, s.Close())
+	if n := ctx.asked.Load(); n != 1 { // for the deadline of the set-up
+		t.Errorf("%d calls have their deadline from the context of Open, want 1", n)
+	}
+}
+
 func record(id string) Stream {
 	return Stream{ID: id, Account: "a", Input: json.RawMessage(`{"x":1.50}`), Expires: noon.Add(TokenTTL)}
 }
