@@ -29,11 +29,11 @@ func (p *pending) Job(ctx context.Context, account, id string, now time.Time) (s
 }
 
 // TestRecordThatCannotBeReadYet: a job that is taken while its record is written runs,
-// and one whose time is over does not.
+// and one whose time is over does not. The log has no warning.
 func TestRecordThatCannotBeReadYet(t *testing.T) {
 	t.Parallel()
-	s := &pending{Store: openStore(t)}
-	r := runner(t, s, 0, nil)
+	s, log := &pending{Store: openStore(t)}, &bytes.Buffer{}
+	r := runner(t, s, 0, log)
 	old := newJob("a", "x")
 	old.Created = time.Now().Add(-store.JobTTL)
 	for _, j := range []store.Job{newJob("a", "x"), old} {
@@ -47,6 +47,16 @@ func TestRecordThatCannotBeReadYet(t *testing.T) {
 		if a, err := r.claim(d); err != nil || a.job.Status != store.JobRunning {
 			t.Errorf("%v", err)
 		}
+	}
+	id := submit(t, s, newJob("a", "x"))
+	for _, reads := range []int{2, 0} {
+		d, err := s.Next(t.Context(), store.RunQueue)
+		testkit.NoError(t, err)
+		s.reads = reads
+		r.take(d)
+	}
+	if j, _, err := s.Job(t.Context(), "a", id, time.Now()); err != nil || !j.Status.Over() || strings.Contains(log.String(), "WARN") {
+		t.Errorf("%+v (%v), log: %s", j, err, log)
 	}
 }
 
