@@ -90,8 +90,13 @@ func (m *Monitor) update(revisions map[string]uint64) {
 		}
 	}
 	for node, n := range m.others {
-		if n.unchanged++; n.unchanged == maxUnchanged {
+		if n.unchanged++; n.unchanged != maxUnchanged {
+			continue
+		}
+		if _, held := revisions[node]; held {
 			m.log.Warn("a node of the cluster is dead: it does not renew its lease", "dead", node)
+		} else { // it was stopped, or others have ended its streams
+			m.log.Info("a node has left the cluster", "left", node)
 		}
 	}
 }

@@ -1,11 +1,13 @@
 package lease
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -135,6 +137,25 @@ func TestLeaseMonitor(t *testing.T) {
 		stop["a"]()
 		stop["b"]()
 	})
+}
+
+// Only a node that still has its lease is reported as dead: one that was stopped has
+// released it.
+func TestStoppedNodeIsNotReportedAsDead(t *testing.T) {
+	f, log := &fakeLeases{revisions: map[string]uint64{"dead": 1, "stopped": 1}}, &bytes.Buffer{}
+	m := New("a", f, slog.New(slog.NewTextHandler(log, nil)))
+	testkit.NoError(t, m.Check(t.Context()))
+	_ = f.Release(t.Context(), "stopped")
+	for range maxUnchanged {
+		testkit.NoError(t, m.Check(t.Context()))
+	}
+	if !m.Dead("dead") || !m.Dead("stopped") { // a stream that names it would not end otherwise
+		t.Errorf("%v are dead", m.DeadNodes())
+	}
+	text := log.String()
+	if strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, "dead=dead") || !strings.Contains(text, "left=stopped") {
+		t.Errorf("log: %s", text)
+	}
 }
 
 // A dead node is not remembered by a check that has read its lease before it was
