@@ -308,8 +308,11 @@ func (m *model) goToBookmark(at float64) {
 // goTo moves the window so that a position is in its middle, with the cursor if it stands
 // still, or plays a recording from there, which the window and the presenter view follow.
 func (m *model) goTo(at float64) {
-	m.presenter = m.presenter && m.o.Player != nil // it shows the present
-	if m.o.Player != nil {
+	if m.o.Player == nil { // what does not show the position is closed
+		if m.presenter = false; m.layout().side == 0 {
+			m.list = nil
+		}
+	} else {
 		m.o.Player.Seek(at) // at its end, it plays again
 		m.view.scrolled, m.cursor = false, -1
 		m.refresh() // the next key may come before the next tick

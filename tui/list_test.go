@@ -328,6 +328,12 @@ func TestListJumpsToABookmark(t *testing.T) {
 	screenHas(t, m, "◆ 1:40  (1 of 2")
 	press(m, append(jump, "]")...)
 	screenHas(t, m, "no bookmark after this")
+	for _, keys := range [][]string{{"["}, {":", "1", ":", "4", "0", "enter"}} { // the list is in the place of the timeline
+		press(m, append([]string{"t"}, keys...)...)
+		if w := m.window(); m.list != nil || math.Abs(w.middle()-100) > 1 {
+			t.Errorf("%v: the list stays, or the timeline is at %v", keys, w.middle())
+		}
+	}
 }
 
 // TestLaneOfTheSelectedRow: what needs a speaker takes that of the selected turn.
