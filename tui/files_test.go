@@ -3,6 +3,7 @@ package tui
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"hubbub/protocol/hint"
 	"hubbub/tui/display"
@@ -32,7 +33,10 @@ func TestRecordKey(t *testing.T) {
 	m.later(s)
 	text = display.RecordedText("/tmp/monday", 3, 96000, 1, 2)
 	cmd = press(m, ":", "rec", "enter")
-	screenHas(t, m, "stopping the recording")
+	for range 2 * confirmTime / time.Second {
+		screenHas(t, m, "stopping the recording")
+		m.tickLater()
+	}
 	m.Update(runCommand(cmd))
 	screenHas(t, m, "recorded 0:03 into /tmp/monday: 1 turn of 2 speakers, 96.0 kB")
 	fails = hint.Add(errors.New("cannot record"), "Choose another folder.")

@@ -16,6 +16,7 @@ package tui
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -221,6 +222,10 @@ func (m *model) noticeFor() time.Duration {
 	switch m.noticeStyle {
 	case canvas.Warn, canvas.Bad, canvas.Good: // results, such as a path, take time to read
 		return noticeTime
+	case canvas.Dim:
+		if len(m.running) > 0 { // it says what runs
+			return math.MaxInt64
+		}
 	}
 	return confirmTime
 }
