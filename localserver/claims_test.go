@@ -115,7 +115,5 @@ func TestHandshakeDuringAWithdrawal(t *testing.T) {
 		testkit.Eventually(t, "no claim of unknown outcome", func() bool { return !h.claims.locked(s.ID) })
 	}}
 	h.refused(s.URL, 503)
-	conn, _, err := h.dial.Dial(s.URL, nil)
-	testkit.NoError(t, err)
-	_ = conn.Close()
+	_ = h.openNow(s).Close()
 }

@@ -57,15 +57,7 @@ func (a *acknowledged) holds(t *testing.T, nodes ...*host) {
 func (h *host) eventuallyRefused(address string) {
 	h.t.Helper()
 	testkit.Eventually(h.t, "401", func() bool {
-		conn, res, err := h.dial.Dial(address, nil)
-		if err == nil {
-			_ = conn.Close()
-			h.t.Fatalf("%s was opened again", address)
-		}
-		if res == nil {
-			h.t.Fatalf("no response: %v", err)
-		}
-		r := read(h.t, res)
+		r := h.refusal(address, nil)
 		if r.StatusCode == http.StatusServiceUnavailable {
 			return false
 		}

@@ -110,14 +110,9 @@ func TestKilledServerComesBack(t *testing.T) {
 	if got := again.stored(done.id); len(got) != 2 {
 		t.Errorf("stored of the finished one: %q", got)
 	}
-	address := again.Addr().String()
-	moved := strings.Replace(waiting.URL, waiting.URL[len("wss://"):strings.Index(waiting.URL, "/v1/")], address, 1)
-	conn, _, err := again.dial.Dial(moved, nil)
-	if err != nil {
-		t.Fatalf("the waiting one cannot be opened: %v", err)
-	}
-	_ = conn.Close()
-	again.refused(moved, 401)
+	waiting.URL = again.here(waiting.URL)
+	_ = again.openNow(waiting).Close()
+	again.refused(waiting.URL, 401)
 }
 
 // onDisk looks for a text in the files below a folder.

@@ -166,19 +166,13 @@ func TestUnreadableVoicesUseNoToken(t *testing.T) {
 	testkit.NoError(t, err)
 	testkit.NoError(t, h.store.PutSnapshot(t.Context(), first.id, []byte("damaged"), 0))
 	for range 2 {
-		if _, res, err := h.dial.Dial(second.URL, nil); err == nil {
-			t.Fatal("it is opened")
-		} else {
-			read(t, res).apiError(t, 503)
-		}
+		h.refused(second.URL, 503)
 	}
 	if got := h.status(second.ID).Status; got != "created" {
 		t.Errorf("status %s", got)
 	}
 	testkit.NoError(t, h.store.PutSnapshot(t.Context(), first.id, snapshot, 0))
-	conn, _, err := h.dial.Dial(second.URL, nil)
-	testkit.NoError(t, err)
-	_ = conn.Close()
+	_ = h.openNow(second).Close()
 }
 
 // A client that sends audio before the response to its handshake, which RFC 6455 forbids,

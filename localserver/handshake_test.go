@@ -17,10 +17,10 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-// refused dials and expects an error response.
-func (h *host) refused(address string, status int) {
+// refusal dials and returns the response, which does not open a WebSocket.
+func (h *host) refusal(address string, head http.Header) reply {
 	h.t.Helper()
-	conn, res, err := h.dial.Dial(address, nil)
+	conn, res, err := h.dial.Dial(address, head)
 	if err == nil {
 		_ = conn.Close()
 		h.t.Fatalf("%s was opened", address)
@@ -28,7 +28,13 @@ func (h *host) refused(address string, status int) {
 	if res == nil {
 		h.t.Fatalf("no response: %v", err)
 	}
-	read(h.t, res).apiError(h.t, status)
+	return read(h.t, res)
+}
+
+// refused dials and expects an error response.
+func (h *host) refused(address string, status int) {
+	h.t.Helper()
+	h.refusal(address, nil).apiError(h.t, status)
 }
 
 // Of many concurrent clients with one token, exactly one gets the stream. The others are
@@ -72,11 +78,7 @@ func TestTokenExpires(t *testing.T) {
 	h := serve(t, c.use)
 	early, late := h.create(), h.create()
 	c.move(store.TokenTTL - time.Second)
-	conn, _, err := h.dial.Dial(early.URL, nil)
-	if err != nil {
-		t.Fatalf("expired a second too early: %v", err)
-	}
-	_ = conn.Close()
+	_ = h.openNow(early).Close()
 	if s := h.status(late.ID); s.Status != "created" {
 		t.Errorf("before: %s", s.Status)
 	}
@@ -170,9 +172,7 @@ func limitStreams(t *testing.T, limit func(*setup), others int) {
 	_ = first.Close()
 	// There is room again, and the token is still valid.
 	testkit.Eventually(t, "room", func() bool { return h.streams.Count() == 1 })
-	conn, _, err := h.dial.Dial(waiting.URL, nil)
-	testkit.NoError(t, err)
-	_ = conn.Close()
+	_ = h.openNow(waiting).Close()
 	_ = second.Close()
 }
 

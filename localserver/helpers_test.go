@@ -187,7 +187,12 @@ type testStream struct {
 
 func (h *host) open() *testStream {
 	h.t.Helper()
-	l := h.create()
+	return h.openNow(h.create())
+}
+
+// openNow opens a stream at the first attempt.
+func (h *host) openNow(l protocol.LiveStream) *testStream {
+	h.t.Helper()
 	conn, res, err := h.dial.Dial(l.URL, nil)
 	if err != nil {
 		h.t.Fatalf("dial: %v %v", err, res)

@@ -87,12 +87,9 @@ func (d *documented) location(res reply) string {
 // refusedHandshake compares the response to a handshake that fails.
 func (d *documented) refusedHandshake(path, address, key string, want int) {
 	d.host.t.Helper()
-	_, res, _ := d.dial.Dial(address, bearerOf(key))
-	if res == nil || res.StatusCode != want {
-		d.host.t.Errorf("%s: %v, want %d", address, res, want)
-		return
-	}
-	d.holds("GET", path, read(d.host.t, res))
+	res := d.refusal(address, bearerOf(key))
+	res.hasStatus(d.host.t, address, want)
+	d.holds("GET", path, res)
 }
 
 // messages compares all messages of a connection, which are of three types.

@@ -31,11 +31,7 @@ func TestOverloadedNodeRefusesStreams(t *testing.T) {
 		t.Errorf("Retry-After %q", res.Header.Get("Retry-After"))
 	}
 	for range 2 {
-		_, res, err := h.dial.Dial(created.URL, nil)
-		if err == nil {
-			t.Fatal("a stream is opened")
-		}
-		read(t, res).apiError(t, 429)
+		h.refused(created.URL, 429)
 	}
 	if h.metric("hubbub_engine_overloaded") != 1 || h.status(created.ID).Status != "created" {
 		t.Error("not as described")
@@ -46,7 +42,5 @@ func TestOverloadedNodeRefusesStreams(t *testing.T) {
 		s.closes(1000)
 	}
 	testkit.Eventually(t, "the end of the streams", func() bool { return h.streams.Count() == 0 })
-	conn, _, err := h.dial.Dial(created.URL, nil)
-	testkit.NoError(t, err)
-	_ = conn.Close()
+	_ = h.openNow(created).Close()
 }

@@ -16,10 +16,7 @@ import (
 // openWithKey opens a stream with an API key.
 func (h *host) openWithKey(key string) *testStream {
 	h.t.Helper()
-	l := decoded[protocol.LiveStream](h.t, h.do("POST", "/v1/live", key, strings.NewReader("{}")), 200)
-	conn, _, err := h.dial.Dial(l.URL, nil)
-	testkit.NoError(h.t, err)
-	return &testStream{newClientConn(h.t, conn), h.t, l.ID}
+	return h.openNow(decoded[protocol.LiveStream](h.t, h.do("POST", "/v1/live", key, strings.NewReader("{}")), 200))
 }
 
 // A revoked key is refused, and so are the tokens that it got; its streams and

@@ -38,24 +38,6 @@ func (h *host) watch(id, query string) *testWatcher {
 	return &testWatcher{newClientConn(h.t, conn), h.t}
 }
 
-// refusedWatch checks that a handshake is refused.
-func (h *host) refusedWatch(id, key string, status int) {
-	h.t.Helper()
-	head := http.Header{}
-	if key != "" {
-		head = bearerOf(key)
-	}
-	conn, res, err := h.dial.Dial(h.watchAddress(id, ""), head)
-	if err == nil {
-		_ = conn.Close()
-		h.t.Fatalf("watching %s as %q is accepted", id, key)
-	}
-	if res == nil {
-		h.t.Fatalf("no response: %v", err)
-	}
-	read(h.t, res).apiError(h.t, status)
-}
-
 // seen is what a watcher has received.
 type seen struct {
 	events []string // the stream's own messages
@@ -211,7 +193,7 @@ func TestWatchLimits(t *testing.T) {
 	l := h.create()
 	first := h.watch(l.ID, "")
 	h.watch(l.ID, "")
-	h.refusedWatch(l.ID, testKey, 429)
+	h.refusal(h.watchAddress(l.ID, ""), bearerOf(testKey)).apiError(t, 429)
 	_ = first.Close()
 	testkit.Eventually(t, "room", func() bool { return h.metric("hubbub_watchers_open") == others+1 })
 	h.watch(l.ID, "")
@@ -224,7 +206,7 @@ func TestWatchLimits(t *testing.T) {
 	for range maxAccountWatchers {
 		_ = full.watchers.Acquire(apikeys.DefaultAccount)
 	}
-	full.refusedWatch(l.ID, testKey, 429)
+	full.refusal(full.watchAddress(l.ID, ""), bearerOf(testKey)).apiError(t, 429)
 	full.watchers.Release(apikeys.DefaultAccount)
 	full.watch(l.ID, "")
 	for range maxAccountWatchers - 1 {
@@ -235,7 +217,7 @@ func TestWatchLimits(t *testing.T) {
 	for range 3 {
 		counted.watch(l.ID, "")
 	}
-	counted.refusedWatch(l.ID, testKey, 429)
+	counted.refusal(counted.watchAddress(l.ID, ""), bearerOf(testKey)).apiError(t, 429)
 }
 
 // Watchers of a server that stops learn how their streams ended, or that it
