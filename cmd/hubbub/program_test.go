@@ -10,16 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/kballard/go-shellquote"
 
 	"hubbub/protocol/testkit"
 )
@@ -191,68 +187,6 @@ func serve(t *testing.T, args ...string) (server *program, url string) {
 func (p *program) url() string {
 	p.t.Helper()
 	return strings.TrimPrefix(p.line("^ready "), "ready ")
-}
-
-// terminal is a terminal with the program in it.
-type terminal struct {
-	*testkit.Terminal
-	t    *testing.T
-	dir  string // of the program
-	exit string // file for the program's exit code
-}
-
-// inTerminal runs the program in a terminal of w by h cells.
-func inTerminal(t *testing.T, w, h int, args ...string) *terminal {
-	t.Helper()
-	return inTerminalWith(t, w, h, nil, args...)
-}
-
-// inTerminalWith is inTerminal with more environment variables.
-func inTerminalWith(t *testing.T, w, h int, env []string, args ...string) *terminal {
-	t.Helper()
-	dir := t.TempDir()
-	x := &terminal{t: t, dir: filepath.Join(dir, "work"), exit: filepath.Join(dir, "exit")}
-	testkit.NoError(t, os.Mkdir(x.dir, 0o700))
-	command := shellquote.Join(slices.Concat([]string{"env"}, programEnv(env...), []string{testProgram(t)}, args)...)
-	const used = `printf '\033[?1049h\033[?1049l'` // as by a program with a full screen, before
-	x.Terminal = testkit.OpenTerminal(t, w, h, x.dir, fmt.Sprintf("%s; trap : INT; %s; echo $? >'%s'; cat", used, command, x.exit))
-	return x
-}
-
-// exitCode waits for the program's end.
-func (x *terminal) exitCode() string {
-	x.t.Helper()
-	var code []byte
-	testkit.Eventually(x.t, "the end of the program", func() bool {
-		code, _ = os.ReadFile(x.exit)
-		return len(code) > 0
-	})
-	return strings.TrimSpace(string(code))
-}
-
-// ends waits for the program's end and checks its exit code.
-func (x *terminal) ends(code int) {
-	x.t.Helper()
-	if got := x.exitCode(); got != strconv.Itoa(code) {
-		x.t.Errorf("the program exits with %s, want %d", got, code)
-	}
-}
-
-// sane checks that the terminal is as a shell needs it: what is typed is echoed
-// and arrives line by line.
-func (x *terminal) sane() {
-	x.t.Helper()
-	testkit.Eventually(x.t, "the normal screen and a cursor", func() bool { return x.Modes() == "0 1 0" })
-	x.exitCode()
-	try := 0
-	testkit.Eventually(x.t, "typed text", func() bool {
-		try++
-		text := fmt.Sprint("typed", try)
-		x.Keys(text, "Enter")
-		time.Sleep(50 * time.Millisecond)
-		// The terminal echoes the line, and cat, which runs now, prints it again.
-		return strings.Count(x.Screen(), text+"\n") >= 2
-	})
 }
 
 // As with `hubbub version | head -0`.

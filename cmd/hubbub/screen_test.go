@@ -3,9 +3,14 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kballard/go-shellquote"
 
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol/testkit"
@@ -22,15 +27,91 @@ func TestScreen(t *testing.T) {
 	x.Shows("FROZEN")
 	x.Keys("Space")
 	testkit.Eventually(t, "a screen that moves again", func() bool { return !strings.Contains(x.Screen(), "FROZEN") })
-	x.Resize(40, 8)
-	x.Shows("SPEAKER_01|S.*01")
-	x.Resize(100, 30)
 	x.Keys("q")
 	x.ends(exitOK)
 	x.Shows("SPEAKER_00 .*%")
-	if alternate := strings.TrimSpace(x.Tmux("display-message", "-p", "#{alternate_on}")); alternate != "0" {
-		t.Error("the alternate screen is still on")
+	x.sane()
+}
+
+// TestScreenSizes: the screen is complete at every size, also after many in quick succession.
+func TestScreenSizes(t *testing.T) {
+	t.Parallel()
+	x := inTerminal(t, 80, 24, "live", "--input", talkFile(t, 0), "--pace", "fast")
+	x.Shows("finished", "SPEAKER_02")
+	for _, size := range [][2]int{{120, 40}, {40, 8}, {200, 50}, {41, 9}} {
+		x.Resize(size[0], size[1])
+		x.Shows("SPEAKER_00", "across|whole session")
 	}
+	for _, size := range [][2]int{{30, 5}, {10, 2}} {
+		x.Resize(size[0], size[1])
+		x.Shows(`\A0:2\d`)
+	}
+	for i := range 30 {
+		x.Resize(20+i*5, 4+i)
+	}
+	x.Resize(90, 26)
+	screen := x.Shows("SPEAKER_00", "SPEAKER_02", "finished", "across|whole session")
+	if n := strings.Count("\n"+screen, "\n hubbub "); n != 1 {
+		t.Errorf("after many sizes the header is there %d times:\n%s", n, screen)
+	}
+}
+
+// TestScreenColours: the colours and characters of the screen are those that the terminal has.
+func TestScreenColours(t *testing.T) {
+	t.Parallel()
+	colour := regexp.MustCompile(`\x1b\[[0-9;]*(3[0-8]|4[0-8]|9[0-7])[;m]`)
+	for _, c := range []struct {
+		env            []string
+		args           []string
+		colours, ascii bool
+	}{
+		{[]string{"COLORTERM=truecolor"}, nil, true, false},
+		{[]string{"COLORTERM=truecolor", "NO_COLOR=1"}, nil, false, false},
+		{[]string{"TERM=dumb"}, nil, false, true},
+		{[]string{"COLORTERM=truecolor"}, []string{"--ascii"}, true, true},
+	} {
+		// With CI set, the colour library takes no terminal for one.
+		x := inTerminalWith(t, 80, 24, append(c.env, "CI=", "LC_ALL=C.UTF-8"), append([]string{"live", "--input", talkFile(t, 0), "--pace", "fast"}, c.args...)...)
+		x.Shows("finished", "SPEAKER_00")
+		screen := x.Screen("-e")
+		if has := strings.Contains(screen, "38;2;67;207;255"); has != c.colours || !c.colours && colour.MatchString(screen) {
+			t.Errorf("%v %v: the first speaker has its colour: %v\n%q", c.env, c.args, has, screen)
+		}
+		if other := strings.ContainsFunc(x.Screen(), func(r rune) bool { return r > 0x7e }); other == c.ascii {
+			t.Errorf("%v %v: other characters than ASCII: %v", c.env, c.args, other)
+		}
+		x.Keys("q")
+		x.ends(exitOK)
+	}
+}
+
+// TestScreenSuspend: ctrl+z restores the terminal for the shell, fg the complete screen.
+func TestScreenSuspend(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("bash is not installed: there is no job control to test with")
+	}
+	x := newTerminal(t)
+	x.open(100, 30, "PS1='prompt> ' exec bash --noprofile --norc -i")
+	x.Shows(`^prompt>`)
+	x.Types(shellquote.Join(slices.Concat([]string{"env"}, programEnv(), []string{testProgram(t), "live", "--input", talkFile(t, 0), "--pace", "fast"})...))
+	x.Keys("Enter")
+	x.Shows("SPEAKER_00", "finished")
+	for range 2 {
+		x.Keys("C-z")
+		if screen := x.Shows("Stopped"); strings.Contains(screen, "finished") {
+			t.Errorf("the suspended screen is still there:\n%s", screen)
+		}
+		x.Keys("stty -a | grep -o -w -e icanon -e -icanon", "Enter")
+		x.Shows("^icanon")
+		x.Keys("clear; fg", "Enter")
+		screen := x.Shows("SPEAKER_00", "SPEAKER_02", "finished")
+		if n := strings.Count("\n"+screen, "\n hubbub "); n != 1 {
+			t.Errorf("the resumed screen is not whole:\n%s", screen)
+		}
+	}
+	x.Keys("?") // and keys work
+	x.Shows("set a bookmark")
 }
 
 // TestScreenRecords starts and stops recordings with a key: each is a recording of

@@ -1,5 +1,5 @@
 // Package testkit is what the tests of all packages share: checks of errors and goroutines,
-// waiting, a buffer for the output of goroutines and processes, small disks, and a terminal.
+// waiting, a buffer for the output of goroutines and processes, and small disks.
 package testkit
 
 import (
