@@ -7,12 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/capture"
 	"hubbub/localserver"
 	"hubbub/localserver/faults"
-	"hubbub/protocol"
-	"hubbub/protocol/check"
-	"hubbub/protocol/client"
 	"hubbub/protocol/testkit"
 )
 
@@ -40,24 +36,6 @@ func serveFaulty(t *testing.T, specs ...string) *localserver.Server {
 		o.Faults = append(o.Faults, f)
 	}
 	return serveHere(t, o)
-}
-
-// The check names the cause of faults that only the built-in server has; package check tests the
-// other causes.
-func TestCheckNamesTheFault(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ fault, stage, cause, next string }{
-		{"web-page,on=handshake", "websocket", "not a WebSocket", "Upgrade"},
-		{"hang-up@300ms", "audio", "the connection ", "network"},
-		{"reset@300ms", "audio", "", "again"},
-		{"no-close", "close", "without a close", "network"},
-		{"500,on=status", "status", "500", "request id"},
-	} {
-		t.Run(tt.fault, func(t *testing.T) {
-			t.Parallel()
-			failsAt(t, checkServer(t, serveFaulty(t, tt.fault), make([]float32, 15*protocol.ChunkSamples)), tt.stage, tt.cause, tt.next)
-		})
-	}
 }
 
 // A session that is refused at its start says at once that it waits, and nothing else
@@ -91,58 +69,6 @@ func (l *timedLines) Write(b []byte) (int, error) {
 	}
 	l.text += text
 	return len(b), nil
-}
-
-// checkServer checks a server with some audio.
-func checkServer(t *testing.T, server *localserver.Server, speech []float32) check.Report {
-	t.Helper()
-	c, err := client.New(client.Options{BaseURL: server.URL(), APIKey: checkKey, CACert: server.CAPEM(), Timeout: testkit.Timeout})
-	testkit.NoError(t, err)
-	defer c.Close()
-	return check.Run(t.Context(), check.Options{Client: c, Key: checkKey, Limit: testkit.Timeout, Speech: speech})
-}
-
-// failsAt demands that a stage failed, and that its cause and its next step
-// say what they should. Stages before may be notices: so little audio need not
-// give an event.
-func failsAt(t *testing.T, r check.Report, stage, cause, next string) {
-	t.Helper()
-	for _, s := range r.Stages {
-		if s.Name == stage {
-			if s.State != check.Failed || !strings.Contains(s.Cause, cause) || !strings.Contains(s.Next, next) {
-				t.Errorf("%s: %s\ncause %q, want %q\nnext  %q, want %q", stage, s.State, s.Cause, cause, s.Next, next)
-			}
-			return
-		}
-		if s.State == check.Failed || s.State == check.Skipped {
-			t.Errorf("%s was %s before %s: %s", s.Name, s.State, stage, s.Cause)
-		}
-	}
-}
-
-// Late and lost events are seen by the check, too.
-func TestCheckSeesLateEvents(t *testing.T) {
-	t.Parallel()
-	speech := demoSamples(t)[:6*capture.SampleRate]
-	for fault, want := range map[string]struct {
-		stage string
-		state check.State
-		text  string
-	}{
-		"drop-events=1":   {"event", check.Failed, "no event"},
-		"event-lag=6s":    {"lag", check.Notice, "late"},
-		"out-of-order@1h": {"close", check.OK, "1000"},
-	} {
-		t.Run(fault, func(t *testing.T) {
-			t.Parallel()
-			server := serveFaulty(t, fault)
-			for _, s := range checkServer(t, server, speech).Stages {
-				if s.Name == want.stage && (s.State != want.state || !strings.Contains(s.Seen+s.Cause, want.text)) {
-					t.Errorf("%+v", s)
-				}
-			}
-		})
-	}
 }
 
 // TestConnectingToASlowService: a service that does not respond is named before the screen is there.

@@ -133,6 +133,10 @@ func TestCheckNamesTheCause(t *testing.T) {
 		{name: "upgrade ignored", service: protocoltest.Service{Handshake: protocoltest.Respond(200, "hello")}, stage: "websocket", cause: "not a WebSocket", next: "Upgrade"},
 		{name: "handshake hangs", service: protocoltest.Service{Handshake: hang}, limit: time.Second, stage: "websocket", cause: "no response", next: "WebSocket"},
 		{name: "cut off", stage: "audio", cause: "without a close", next: "load balancer", service: protocoltest.Service{Stream: func(c *websocket.Conn) { _, _, _ = c.ReadMessage() }}},
+		{name: "reset", stage: "audio", cause: "the connection ", next: "network", service: protocoltest.Service{Stream: func(c *websocket.Conn) {
+			_, _, _ = c.ReadMessage()
+			_ = c.NetConn().(*net.TCPConn).SetLinger(0)
+		}}},
 		{name: "broken off", stage: "audio", cause: "1011", next: "operator of the service", service: protocoltest.Service{Stream: func(c *websocket.Conn) {
 			_, _, _ = c.ReadMessage()
 			protocoltest.CloseWith(c, 1011, "out of memory")
@@ -159,6 +163,7 @@ func TestCheckNamesTheCause(t *testing.T) {
 			protocoltest.UntilEnd(c)
 			protocoltest.CloseWith(c, 1001, "")
 		}}},
+		{name: "no close", stage: "close", cause: "without a close", next: "network", service: protocoltest.Service{Stream: func(c *websocket.Conn) { protocoltest.UntilEnd(c) }}},
 		{name: "never closes", limit: time.Second, stage: "close", cause: "did not close", next: "--timeout", service: protocoltest.Service{Stream: func(c *websocket.Conn) {
 			_, _, _ = c.ReadMessage()
 			protocoltest.Send(c, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
@@ -250,26 +255,29 @@ func TestCheckNotices(t *testing.T) {
 	}
 }
 
-// Events that are no turns are known before a session shows them, and one of the future
-// is none that is in time.
+// Events that are no turns are known before a session shows them, one of the future is
+// none that is in time, and late ones are late.
 func TestCheckWrongEvents(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		event protocol.Event
-		stage int
-		cause string
+		event       protocol.Event
+		after       time.Duration
+		stage       int
+		cause, next string
 	}{
-		{protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 3600, "SPEAKER_00"), 8, "s later than all audio"},
-		{protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.05, "SPEAKER_00"), 7, "impossible time: 1"},
-		{protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"), 7, "end did not arrive: 1"},
+		{protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 3600, "SPEAKER_00"), 0, 8, "s later than all audio", "conform"},
+		{protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.05, "SPEAKER_00"), 0, 7, "impossible time: 1", "conform"},
+		{protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"), 0, 7, "end did not arrive: 1", "conform"},
+		{protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"), trace.MaxLag + time.Second, 8, "events arrive late", trace.CauseLate},
 	} {
 		r := runCheck(t, serve(t, protocoltest.Service{Stream: func(conn *websocket.Conn) {
 			_, _, _ = conn.ReadMessage()
+			time.Sleep(c.after)
 			protocoltest.Send(conn, c.event)
 			protocoltest.UntilEnd(conn)
 			protocoltest.CloseWith(conn, 1000, "")
 		}}), testKey, testkit.Timeout, 2, nil)
-		if s := r.Stages[c.stage]; !r.OK || s.State != Notice || !strings.Contains(s.Cause, c.cause) || !strings.Contains(s.Next, "conform") {
+		if s := r.Stages[c.stage]; !r.OK || s.State != Notice || !strings.Contains(s.Cause, c.cause) || !strings.Contains(s.Next, c.next) {
 			t.Errorf("%+v: %+v", c.event, s)
 		}
 	}
