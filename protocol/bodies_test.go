@@ -33,14 +33,6 @@ func TestLiveStatusOnTheWire(t *testing.T) {
 	}
 }
 
-func TestLiveStatusOfOtherServices(t *testing.T) {
-	var s LiveStatus
-	err := json.Unmarshal([]byte(`{"id":"a","startedAt":"2025-03-04T05:06:07.250+02:00","completedAt":"","status":"paused"}`), &s)
-	if err != nil || s.Status != "paused" {
-		t.Fatalf("%+v, %v", s, err)
-	}
-}
-
 func TestValidateInput(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                      "{}",

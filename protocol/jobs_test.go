@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"hubbub/protocol/testkit"
 )
 
 func TestParseJob(t *testing.T) {
@@ -63,14 +61,5 @@ func TestParseJob(t *testing.T) {
 		if _, _, bad := ParseJob(JobDiarize, []byte(c.body)); bad == nil || bad.Errors[0].Field != c.field {
 			t.Errorf("%s: %+v, want the field %s", c.body, bad, c.field)
 		}
-	}
-}
-
-func TestJobStatusJSON(t *testing.T) {
-	raw := `{"jobId":"x","status":"failed","createdAt":"2026-01-02T03:04:05Z","updatedAt":"2026-01-02T03:04:06Z","output":{"error":"e"}}`
-	var s JobStatus
-	testkit.NoError(t, json.Unmarshal([]byte(raw), &s))
-	if back, err := json.Marshal(s); err != nil || string(back) != raw {
-		t.Errorf("%s (%v)", back, err)
 	}
 }

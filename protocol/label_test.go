@@ -69,9 +69,3 @@ func TestCleanHoldsItsLength(t *testing.T) {
 		}
 	})
 }
-
-func TestSpeakerLabel(t *testing.T) {
-	if got := SpeakerLabel(7); got != "SPEAKER_07" {
-		t.Error(got)
-	}
-}

@@ -11,25 +11,6 @@ import (
 	"hubbub/tui/tuitest"
 )
 
-func TestSpeakingIsMarked(t *testing.T) {
-	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
-	m := testModel(s, 80, 24)
-	l := m.layout()
-	open := 0
-	for i, lane := range s.Timeline.Lanes {
-		marked := strings.Contains(screenRows(m)[l.lanesY+i*l.pitch][:8], "●")
-		if marked != lane.Open {
-			t.Errorf("%s: marked %v, open %v", lane.Speaker, marked, lane.Open)
-		}
-		if lane.Open {
-			open++
-		}
-	}
-	if open == 0 {
-		t.Fatal("the test wants somebody to speak at 60 s")
-	}
-}
-
 // undecided counts hatched cells in a row.
 func undecided(row string) int { return strings.Count(row, "░") + strings.Count(row, "▒") }
 

@@ -203,21 +203,6 @@ func TestCoverTurns(t *testing.T) {
 	})
 }
 
-func TestCoverageIsTheSameWhereverTheWindowIs(t *testing.T) {
-	turns := tuitest.Turns(1, 60, 3)
-	wide := make([]uint8, 200)
-	window{cells: len(wide), cellDur: 0.3}.coverTurns(wide, turns)
-	for first := range 100 {
-		part := make([]uint8, 50)
-		window{cells: len(part), first: first, cellDur: 0.3}.coverTurns(part, turns)
-		for i := 1; i < len(part)-1; i++ {
-			if part[i] != wide[first+i] {
-				t.Fatalf("window at %d, cell %d: %08b, else %08b", first, i, part[i], wide[first+i])
-			}
-		}
-	}
-}
-
 // Turns that follow each other are no overlap, however many of them a cell has.
 func TestOverlapIsMeasured(t *testing.T) {
 	s := &display.Session{Speakers: make([]display.Speaker, 3)}
@@ -251,13 +236,5 @@ func TestOverlapIsMeasured(t *testing.T) {
 		if want := map[bool]float64{false: 70, true: 30}[muted]; math.Abs(all[0]-want) > 1e-6 {
 			t.Errorf("muted %v: %.3f s of overlap in all, want %.0f", muted, all[0], want)
 		}
-	}
-}
-
-func TestShortestTurnIsVisible(t *testing.T) {
-	cells := make([]uint8, 100)
-	window{cells: len(cells), cellDur: 36}.coverTurns(cells, []protocol.Turn{{Start: 100.001, End: 100.002}})
-	if cells[2] == 0 {
-		t.Error("a turn of a millisecond is not drawn at an hour across")
 	}
 }

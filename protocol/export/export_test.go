@@ -2,8 +2,6 @@ package export
 
 import (
 	"bytes"
-	"encoding/csv"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -123,65 +121,6 @@ func TestRecognised(t *testing.T) {
 	d := New(Info{}, turns, annotated(t, rename("B", "Ben")))
 	if len(d.Speakers) != 2 || d.Speakers[0].Name != "Sam" || d.Speakers[1].Name != "Ben" {
 		t.Errorf("%+v", d.Speakers)
-	}
-}
-
-// TestReadBack reads what other programs would read.
-func TestReadBack(t *testing.T) {
-	d := meeting(t)
-	turns, err := protocol.ReadRTTM(strings.NewReader(written(t, RTTM, d)))
-	if err != nil || len(turns) != len(d.Turns) {
-		t.Fatalf("%d turns of %d, error %v", len(turns), len(d.Turns), err)
-	}
-	if turns[0].File != "monday" || turns[0].Speaker != "Anna_Maria" || turns[0].Start != 0.5 {
-		t.Errorf("the first turn is %+v", turns[0])
-	}
-
-	var out struct {
-		Length   float64
-		Started  time.Time
-		Speakers []struct {
-			Name   string
-			Labels []string
-			Talk   float64
-			Share  float64
-			Turns  int
-		}
-		Turns     []struct{ Speaker, Name string }
-		Bookmarks []struct{ Note string }
-	}
-	testkit.NoError(t, json.Unmarshal([]byte(written(t, JSON, d)), &out))
-	if s := out.Speakers[1]; s.Name != hostile || len(s.Labels) != 2 || s.Talk != 8.34 || s.Turns != 2 {
-		t.Errorf("the merged speaker is %+v", s)
-	}
-	sum := 0.0
-	for _, s := range out.Speakers {
-		sum += s.Share
-	}
-	if sum < 0.999 || sum > 1.001 || out.Length != 3670 || len(out.Turns) != 7 || len(out.Bookmarks) != 2 {
-		t.Errorf("shares add up to %v in %+v", sum, out)
-	}
-
-	rows, err := csv.NewReader(strings.NewReader(written(t, CSV, d))).ReadAll()
-	if err != nil || len(rows) != 1+7+2 {
-		t.Fatalf("%d rows, error %v", len(rows), err)
-	}
-	for _, row := range rows {
-		for _, c := range row {
-			if strings.HasPrefix(c, "=") {
-				t.Errorf("a spreadsheet takes %q for a formula", c)
-			}
-		}
-	}
-	cues := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d\.\d{3} --> \d\d:\d\d:\d\d\.\d{3}$`)
-	vtt := written(t, WebVTT, d)
-	if n := len(cues.FindAllString(vtt, -1)); n != 9 || strings.Count(vtt, "-->") != n {
-		t.Errorf("%d cues and %d arrows in\n%s", n, strings.Count(vtt, "-->"), vtt)
-	}
-	for _, line := range strings.Split(strings.TrimSpace(written(t, Audacity, d)), "\n") {
-		if strings.Count(line, "\t") != 2 {
-			t.Errorf("a label of other than three fields: %q", line)
-		}
 	}
 }
 

@@ -107,17 +107,6 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-func TestQuitTwiceDiscardsChanges(t *testing.T) {
-	c, _, _ := commandsAt(60)
-	_ = c.Run("mark")
-	if err := c.Run("quit"); err != nil {
-		t.Fatalf("the first quit returns %v", err)
-	}
-	if err := c.Run("quit"); err != ErrQuit {
-		t.Errorf("the second quit returns %v", err)
-	}
-}
-
 func TestPlaybackCommands(t *testing.T) {
 	c, b, _ := commandsAt(60)
 	p := &tuitest.Player{}
