@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hubbub/capture"
+	"hubbub/localserver/engine/enginetest"
 	"hubbub/protocol/testkit"
 )
 
@@ -18,7 +19,7 @@ import (
 func twoChannels(t *testing.T, second int) string {
 	t.Helper()
 	var data bytes.Buffer
-	for i, x := range demoSamples(t)[:25*capture.SampleRate] {
+	for i, x := range enginetest.Demo(t)[:25*capture.SampleRate] {
 		frame := [2]float32{x, 0}
 		if i >= second*capture.SampleRate {
 			frame = [2]float32{0, x}

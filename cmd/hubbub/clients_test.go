@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"hubbub/capture"
+	"hubbub/localserver/engine/enginetest"
 	"hubbub/protocol"
 	"hubbub/protocol/testkit"
 )
@@ -85,7 +86,7 @@ func TestClients(t *testing.T) {
 	curl := find(t, "curl", []string{"curl"}, nil, "--version")
 	s := newService(t)
 	audio := filepath.Join(t.TempDir(), "nine.f32")
-	writeRaw(t, audio, demoSamples(t)[:9*capture.SampleRate])
+	writeRaw(t, audio, enginetest.Demo(t)[:9*capture.SampleRate])
 	said := make(chan string, 2)
 	t.Run("streams", func(t *testing.T) {
 		for _, c := range []struct {
@@ -172,7 +173,7 @@ func TestJobsClient(t *testing.T) {
 	t.Parallel()
 	client := find(t, "python3 with requests", []string{"python3", "/usr/bin/python3"}, nil, "-c", "import requests")
 	data, talk := t.TempDir(), filepath.Join(t.TempDir(), "talk.wav")
-	writeWAV(t, talk, demoSamples(t)[:8*capture.SampleRate])
+	writeWAV(t, talk, enginetest.Demo(t)[:8*capture.SampleRate])
 	key := strings.TrimSpace(start(t, "key", "create", "--account", "clients", "--data", data).line(`\.`))
 	secret := strings.TrimSpace(start(t, "key", "webhook", "--account", "clients", "--data", data).line(`.`))
 	_, url := serve(t, "--data", data, "--webhook-to", "127.0.0.1", "--words", `sh -c "cat >/dev/null; echo good morning"`)

@@ -14,6 +14,7 @@ import (
 	"hubbub/localserver"
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/certificate"
+	"hubbub/localserver/engine/enginetest"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/conform"
@@ -43,7 +44,7 @@ func runRules(t *testing.T, options client.Options, o conform.Options) []conform
 // none of the contract's.
 func TestBuiltInConforms(t *testing.T) {
 	t.Parallel()
-	speech := demoSamples(t)[:conformSeconds*capture.SampleRate]
+	speech := enginetest.Demo(t)[:conformSeconds*capture.SampleRate]
 	dir := t.TempDir()
 	server := serveHere(t, localserver.Options{DataDir: dir})
 	key := func(account, plan string, before, life time.Duration) string { // made a while before
@@ -94,7 +95,7 @@ func TestConformSeesWhatIsWrong(t *testing.T) {
 			t.Errorf("nothing shows that %s can differ", r.Name)
 		}
 	}
-	speech := demoSamples(t)[3*capture.SampleRate : 10*capture.SampleRate] // of two people
+	speech := enginetest.Demo(t)[3*capture.SampleRate : 10*capture.SampleRate] // of two people
 	for name, w := range wrong {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

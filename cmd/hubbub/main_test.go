@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -24,6 +23,7 @@ import (
 	"hubbub/capture/audiofile"
 	"hubbub/capture/device"
 	"hubbub/cmd/hubbub/internal/crash"
+	"hubbub/localserver/engine/enginetest"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/testkit"
@@ -92,14 +92,14 @@ func TestScripts(t *testing.T) {
 	skipShort(t)
 	dir := t.TempDir()
 	audio := map[string]string{"DEMO": demoFile(t)}
-	for name, samples := range map[string][]float32{"TALK": talk(t), "SHORT": demoSamples(t)[:4*capture.SampleRate], "SILENCE": make([]float32, 2*capture.SampleRate)} {
+	for name, samples := range map[string][]float32{"TALK": talk(t), "SHORT": enginetest.Demo(t)[:4*capture.SampleRate], "SILENCE": make([]float32, 2*capture.SampleRate)} {
 		audio[name] = filepath.Join(dir, strings.ToLower(name)+".wav")
 		writeWAV(t, audio[name], samples)
 	}
 	audio["TALKRAW"] = filepath.Join(dir, "talk.f32")
 	writeRaw(t, audio["TALKRAW"], talk(t))
 	audio["FLAC24"] = filepath.Join(dir, "24kHz.flac")
-	writeFLAC(t, audio["FLAC24"], 24000, demoSamples(t)[:4*capture.SampleRate])
+	writeFLAC(t, audio["FLAC24"], 24000, enginetest.Demo(t)[:4*capture.SampleRate])
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
@@ -163,24 +163,12 @@ func demoFile(t testing.TB) string {
 	return path
 }
 
-var decodeDemo = sync.OnceValues(func() ([]float32, error) {
-	return capture.Decode(context.Background(), capture.Spec{Input: "../../capture/demo/demo.flac"})
-})
-
-// demoSamples is the demo as samples: read only.
-func demoSamples(t testing.TB) []float32 {
-	t.Helper()
-	samples, err := decodeDemo()
-	testkit.NoError(t, err)
-	return slices.Clip(samples)
-}
-
 // talk is a conversation of 21 s, spliced from the demo, for tests that wait for
 // turns in real time: SPEAKER_00 and SPEAKER_01 take turns of about three seconds,
 // SPEAKER_02 begins after twelve.
 func talk(t testing.TB) []float32 {
 	t.Helper()
-	demo, pause := demoSamples(t), make([]float32, capture.SampleRate/2)
+	demo, pause := enginetest.Demo(t), make([]float32, capture.SampleRate/2)
 	at := func(seconds float64) int { return int(seconds * capture.SampleRate) }
 	samples := slices.Clone(pause)
 	for _, turn := range [][2]float64{{0.9, 3.0}, {7.3, 10.0}, {18.2, 20.8}, {35.8, 38.5}, {49.1, 52.1}, {26.1, 29.8}} {

@@ -13,6 +13,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/localserver/engine/enginetest"
 	"hubbub/protocol"
 	"hubbub/protocol/testkit"
 )
@@ -50,7 +51,7 @@ func TestReconnect(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	wav, rec, whole := filepath.Join(dir, "talk.wav"), filepath.Join(dir, "rec"), filepath.Join(dir, "whole.rttm")
-	samples := demoSamples(t)[:34*capture.SampleRate]
+	samples := enginetest.Demo(t)[:34*capture.SampleRate]
 	writeWAV(t, wav, samples)
 	calm := start(t, "live", "--input", wav, "--pace", "fast", "--output", "rttm")
 	calm.ends(exitOK)

@@ -25,9 +25,7 @@ func TestMicrophoneWithoutCgo(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	server := capturetest.SoundServer(t)
-	speech, err := filepath.Abs("../../capture/demo/demo.flac")
-	testkit.NoError(t, err)
-	player := server.Command("sh", "-c", `while paplay --device=mic "$0"; do :; done`, speech)
+	player := server.Command("sh", "-c", `while paplay --device=mic "$0"; do :; done`, demoFile(t))
 	testkit.NoError(t, player.Start())
 	t.Cleanup(func() {
 		_ = server.Process.Kill() // which ends paplay, and so the loop

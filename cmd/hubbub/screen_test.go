@@ -228,7 +228,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 // TestScreenOfADamagedFile: why a file ends early stays on the screen, and is said once without one.
 func TestScreenOfADamagedFile(t *testing.T) {
 	t.Parallel()
-	complete, err := os.ReadFile("../../capture/demo/demo.flac")
+	complete, err := os.ReadFile(demoFile(t))
 	testkit.NoError(t, err)
 	cut := filepath.Join(t.TempDir(), "cut.flac")
 	testkit.NoError(t, os.WriteFile(cut, complete[:len(complete)/10], 0o600))

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,9 +28,7 @@ func TestTerminalIsNotAsked(t *testing.T) {
 // TestDiarizeOnTerminal: the line of the progress is deleted before the turns are printed.
 func TestDiarizeOnTerminal(t *testing.T) {
 	t.Parallel()
-	demo, err := filepath.Abs(filepath.Join("..", "..", "capture", "demo", "demo.flac"))
-	testkit.NoError(t, err)
-	text := onTerminal(t, "TERM=screen", "diarize", demo)
+	text := onTerminal(t, "TERM=screen", "diarize", demoFile(t))
 	if before, _, found := strings.Cut(text, "00:00:"); !found || !strings.HasSuffix(before, "\r\x1b[K") {
 		t.Errorf("the terminal received %q", text)
 	}

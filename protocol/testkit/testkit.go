@@ -31,13 +31,13 @@ const Timeout = time.Minute
 // Run runs the tests of a package and returns the exit code for it. No goroutine may be left at
 // their end. A busy machine may need longer for that than goleak waits, and what fails here is not
 // run again.
-func Run(m *testing.M, options ...goleak.Option) (code int) {
+func Run(m *testing.M) (code int) {
 	if code = m.Run(); code != 0 {
 		return code
 	}
 	var left error
 	for begin := time.Now(); time.Since(begin) < Timeout; {
-		if left = goleak.Find(options...); left == nil {
+		if left = goleak.Find(); left == nil {
 			return 0
 		}
 	}
