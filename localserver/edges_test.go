@@ -60,22 +60,43 @@ func TestBodyThatGrows(t *testing.T) {
 	h.do("POST", "/v1/live", testKey, strings.NewReader(body)).hasStatus(t, "a body that does not grow", 200)
 }
 
-// A client that ends its connection with the request may send all of a body before it reads why
-// the request is refused.
-func TestRefusedBodyOfALastRequest(t *testing.T) {
+// A client may send all of a long body before it reads the response, also if it ends its
+// connection with the request, and if nothing reads the body.
+func TestBodyThatNothingReads(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
-	body := strings.Repeat("x", 200_000)
-	for range 20 {
-		conn, err := tls.Dial("tcp", h.Addr().String(), h.dial.TLSClientConfig.Clone())
-		testkit.NoError(t, err)
-		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(testkit.Timeout))
-		_, err = fmt.Fprintf(conn, "POST /v1/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-		testkit.NoError(t, err)
-		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		testkit.NoError(t, err)
-		read(t, res).hasStatus(t, "no key", http.StatusUnauthorized)
+	body := strings.Repeat("x", 2<<20)
+	const key = "Authorization: Bearer " + testKey + "\r\n"
+	for _, c := range []struct {
+		request, header string
+		want            int
+	}{
+		{"POST /v1/live", "", 401},
+		{"POST /v1/live", key, 413},
+		{"GET /v1/media?after=%zz", key, 400},
+		{"GET /v1/test", key, 200},
+		{"GET /v1/live/" + strings.Repeat("x", maxTarget), "", 414},
+		{"PATCH /v1/live", "", 405},
+		{"POST /v1/nothing", "", 404},
+		{"PUT " + mediaPath + "x", "", 403},
+		{"GET /healthz", "", 200},
+	} {
+		for _, header := range []string{c.header, c.header + "Connection: close\r\n"} {
+			conn, err := tls.Dial("tcp", h.Addr().String(), h.dial.TLSClientConfig.Clone())
+			testkit.NoError(t, err)
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(testkit.Timeout))
+			_, err = fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n%s", c.request, header, len(body), body)
+			if err == nil {
+				var res *http.Response
+				if res, err = http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
+					read(t, res).hasStatus(t, c.request, c.want)
+				}
+			}
+			if err != nil {
+				t.Errorf("%.40s %q: %v", c.request, header, err)
+			}
+		}
 	}
 }
 

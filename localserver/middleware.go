@@ -65,6 +65,7 @@ func (s *Server) observed(next http.Handler) http.Handler {
 			endSpan(span, r, rec.status)
 		}()
 		next.ServeHTTP(rec, r)
+		rec.discardBody()
 	})
 }
 
@@ -139,6 +140,24 @@ func (w *responseRecorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// discardTimeout is how long the rest of a body is read and discarded.
+const discardTimeout = 5 * time.Second
+
+// discardBody reads what a handler has left of the body, for a while: a client that sends
+// all of it before it reads would lose the response otherwise, because closing a connection
+// with unread data resets it. net/http reads 256 KiB at most, and nothing if the client
+// ends the connection.
+func (w *responseRecorder) discardBody() {
+	switch body := w.request.Body; {
+	case body == nil, body == http.NoBody, w.status == http.StatusSwitchingProtocols, w.status == http.StatusRequestTimeout:
+		return
+	case w.request.Header.Get("Expect") != "": // the client waits for permission to send
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(discardTimeout)) // not supported in some tests only
+	_, _ = io.Copy(io.Discard, w.request.Body)
+}
+
 // Hijack is the method by which a WebSocket takes over the connection.
 func (w *responseRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := http.NewResponseController(w.ResponseWriter).Hijack()
@@ -179,10 +198,6 @@ func (s *Server) operation(pattern string, next handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		setUncounted(w.Header(), limit)
 		if err := s.admitRequest(w, r, pattern, limit); err != nil {
-			// net/http does this too, but not if the client ends the connection.
-			if r.Close && r.Header.Get("Expect") == "" {
-				discard(w, r.Body)
-			}
 			return err
 		}
 		return next(w, r)

@@ -97,19 +97,11 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	case err == nil:
 		return body, nil
 	case tooLarge:
-		discard(w, r.Body)
 		return nil, refused(http.StatusRequestEntityTooLarge, bodyTooLarge)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, refused(http.StatusRequestTimeout, "The request body did not arrive in time")
 	}
 	return nil, protocol.Invalid("", "could not be read")
-}
-
-// discard reads the rest of a body that is refused, for a while. A client that
-// sends all of it before it reads would lose the response otherwise.
-func discard(w http.ResponseWriter, body io.Reader) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(discardTimeout)) // not supported in some tests only
-	_, _ = io.Copy(io.Discard, body)
 }
 
 // respond writes one JSON body. It returns nil, for the handlers that end with it.

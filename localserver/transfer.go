@@ -15,13 +15,8 @@ import (
 	"hubbub/protocol"
 )
 
-const (
-	// transferTimeout is how long a transfer may make no progress.
-	transferTimeout = 30 * time.Second
-	// discardTimeout is how long the rest of a body that is refused is
-	// read and discarded, so that the client reads the response.
-	discardTimeout = 5 * time.Second
-)
+// transferTimeout is how long a transfer may make no progress.
+const transferTimeout = 30 * time.Second
 
 // addressUsed is the message for an upload to an address that a complete upload has used.
 const addressUsed = "This address was used for an upload; ask for a new one"
@@ -38,11 +33,6 @@ var errTooLarge = refused(http.StatusRequestEntityTooLarge, "The object is too l
 // the object is replaced when all of them are stored.
 func (s *Server) upload(w http.ResponseWriter, r *http.Request) error {
 	body := &uploadReader{body: r.Body, control: http.NewResponseController(w), left: s.options.MaxMedia}
-	defer func() { // also the body of an upload that is refused
-		if !body.failed && r.Header.Get("Expect") == "" { // otherwise the client waits for permission to send
-			discard(w, r.Body)
-		}
-	}()
 	g, release, err := s.beginTransfer(r)
 	if err != nil {
 		return err
