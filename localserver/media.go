@@ -3,6 +3,7 @@ package localserver
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -117,7 +118,8 @@ func (s *Server) beginTransfer(r *http.Request) (g grant, release func(), err er
 	return g, func() { s.transfers.Release(g.Subject) }, nil
 }
 
-// sweepMedia removes the remains of abandoned uploads and replaced objects.
+// sweepMedia removes the remains of abandoned uploads and replaced objects, and what a wrong
+// clock has kept from expiring.
 func (s *Server) sweepMedia(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
@@ -125,7 +127,7 @@ func (s *Server) sweepMedia(ctx context.Context) error {
 	if n > 0 {
 		s.log.Info("expired media removed", "objects", n)
 	}
-	return err
+	return errors.Join(err, s.store.SweepFuture(ctx, s.now()))
 }
 
 // grant is what a signed address allows: one method on one object of the account Subject

@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sort"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// SweepFuture removes what has expired behind entries of the future. A clock that was wrong
+// and was set back leaves such entries, and a NATS server, which looks at the oldest entry
+// only, removes nothing until their time has come. They are older than the entries behind
+// them, so they go with those that have expired.
+func (s *Store) SweepFuture(ctx context.Context, now time.Time) error {
+	streams := []jetstream.Stream{s.events, s.media.chunks, s.queued,
+		s.streams.stream, s.snapshots.stream, s.media.names.stream, s.jobs.stream}
+	if s.Shared() {
+		streams = append(streams, s.quotas.stream)
+	}
+	var errs []error
+	for _, stream := range streams {
+		errs = append(errs, sweepFuture(ctx, stream, now))
+	}
+	return s.report("remove expired entries", errors.Join(errs...))
+}
+
+func sweepFuture(ctx context.Context, stream jetstream.Stream, now time.Time) error {
+	info, err := stream.Info(ctx)
+	if err != nil || info.State.Msgs == 0 || !info.State.FirstTime.After(now) {
+		return err
+	}
+	first, fresh := info.State.FirstSeq, info.State.LastSeq+1 // that stays, and what follows it
+	var before time.Duration                                  // the age of the entry before it
+	sort.Search(int(fresh-first), func(i int) bool {
+		msg, failed := stream.GetMsg(ctx, first+uint64(i), jetstream.WithGetMsgSubject(">")) // or the next one
+		if errors.Is(failed, jetstream.ErrMsgNotFound) {
+			return true
+		}
+		if failed != nil {
+			err = failed
+			return true
+		}
+		age := now.Sub(msg.Time)
+		if age < 0 || age >= info.Config.MaxAge {
+			before = age
+			return false
+		}
+		fresh = msg.Sequence
+		return true
+	})
+	if err != nil || before < info.Config.MaxAge {
+		return err
+	}
+	return stream.Purge(ctx, jetstream.WithPurgeSequence(fresh))
+}
