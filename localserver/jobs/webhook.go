@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -63,7 +64,7 @@ func (r *Runner) deliver(d *store.Delivery) {
 		r.giveBack(d, takenPause)
 		return
 	}
-	if wait := j.Hook.Next.Sub(r.Now()); wait > 0 {
+	if wait := j.Hook.Next.Sub(r.Now()); wait > 0 && wait <= slices.Max(hookPauses) { // beyond, the clock was set back
 		r.giveBack(d, wait)
 		return
 	}

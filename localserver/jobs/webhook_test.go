@@ -71,6 +71,26 @@ func TestWebhookWithoutStore(t *testing.T) {
 	}
 }
 
+// TestWebhookWithAnotherClock: a request is due at a time that a clock has stated which was set
+// back since, or which is that of another node. It waits no longer than a retry waits.
+func TestWebhookWithAnotherClock(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	r := start(t, Options{Store: s, Logger: slog.New(slog.DiscardHandler)})
+	for wait, want := range map[time.Duration]bool{-time.Second: true, time.Minute: false, 5 * time.Minute: false, time.Hour: true} {
+		j, d := queuedHook(t, s, "http://127.0.0.1:1")
+		_, revision, err := s.Job(t.Context(), "a", j.ID, time.Now())
+		testkit.NoError(t, err)
+		j.Hook.Tries, j.Hook.Next = len(hookPauses), time.Now().Add(wait) // the last request
+		_, err = s.UpdateJob(t.Context(), j, revision)
+		testkit.NoError(t, err)
+		r.deliver(d)
+		if j, _, err := s.Job(t.Context(), "a", j.ID, time.Now()); err != nil || j.Hook.Done != want {
+			t.Errorf("due in %v: %+v (%v), want it called %v", wait, j.Hook, err, want)
+		}
+	}
+}
+
 // queuedHook is a job that has succeeded, and the delivery of its webhook.
 func queuedHook(t *testing.T, s queueing, url string) (store.Job, *store.Delivery) {
 	t.Helper()
