@@ -37,6 +37,7 @@ import (
 //	response to the request for a new stream  retry
 //	none: refused, no route, name, TLS        yes   it worked before: the network, or a log-in page
 //	400 to a request with the field resume    yes   once without the field: it is an extension
+//	400 to a request with voiceprints         yes   once without them: the service may have another engine now
 //	400, 401, 402, 403, other 4xx             no    key, subscription, request: they do not change
 //	404, 408, 409, 421, 425, 429              yes   a service that restarts, or is busy
 //	3xx, and bodies that are not its JSON     yes   a log-in page in between

@@ -114,6 +114,8 @@ type ConnectionChange struct {
 	Gap protocol.Span
 	// Resumed says that the new stream continues the labels of the old one.
 	Resumed bool
+	// Unrecognised says that the service refuses the voiceprints now: it recognises nobody.
+	Unrecognised bool
 }
 
 // OpenResilient opens a first stream; a failure is returned at once. ctx bounds
@@ -257,6 +259,7 @@ func (r *ResilientStream) resume(lost *Stream, info CloseInfo) (next *Stream, er
 		return nil, info.Err
 	}
 	var resumed bool
+	enrolled := r.o.Enrolment != nil
 	err = r.reconnect.run(r.ctx, func(ctx context.Context) (at attemptStep, err error) {
 		next, resumed, at, err = r.openNext(ctx)
 		return at, err
@@ -264,7 +267,7 @@ func (r *ResilientStream) resume(lost *Stream, info CloseInfo) (next *Stream, er
 	if err != nil {
 		return nil, err
 	}
-	r.replaceStream(next, resumed, cut)
+	r.replaceStream(next, cut, ConnectionChange{Resumed: resumed, Unrecognised: enrolled && r.o.Enrolment == nil})
 	return next, nil
 }
 
@@ -280,8 +283,18 @@ func (r *ResilientStream) openNext(ctx context.Context) (s *Stream, resumed bool
 		}
 	}
 	live, err := r.client.CreateOnce(ctx, input)
-	var response *ResponseError
-	if !r.withoutResume && errors.As(err, &response) && response.Status == http.StatusBadRequest {
+	rejected := func() bool {
+		response, ok := errors.AsType[*ResponseError](err)
+		return ok && response.Status == http.StatusBadRequest
+	}
+	if r.o.Enrolment != nil && rejected() { // the service may have another engine now
+		delete(input, "voiceprints")
+		delete(input, "matching")
+		if live, err = r.client.CreateOnce(ctx, input); err == nil {
+			r.o.Enrolment = nil // which only this goroutine uses
+		}
+	}
+	if !r.withoutResume && rejected() {
 		r.withoutResume = true
 		live, err = r.client.CreateOnce(ctx, r.o.input())
 	}
@@ -307,9 +320,9 @@ func (r *ResilientStream) most() int {
 }
 
 // replaceStream puts a new stream in the place of the lost one.
-func (r *ResilientStream) replaceStream(s *Stream, resumed bool, cut float64) {
-	gap := r.buffer.rewind(cut-warmUp.Seconds(), cut, r.most())
-	ends := r.merger.nextStream(gap.End, resumed)
+func (r *ResilientStream) replaceStream(s *Stream, cut float64, change ConnectionChange) {
+	change.Gap = r.buffer.rewind(cut-warmUp.Seconds(), cut, r.most())
+	ends := r.merger.nextStream(change.Gap.End, change.Resumed)
 	r.mu.Lock()
 	r.earlier += r.stream.Stats().ChunksSent
 	r.stream = s
@@ -319,7 +332,7 @@ func (r *ResilientStream) replaceStream(s *Stream, resumed bool, cut float64) {
 		s.Close()
 	}
 	r.deliverEvents(ends)
-	r.deliver(Update{Change: &ConnectionChange{Gap: gap, Resumed: resumed}})
+	r.deliver(Update{Change: &change})
 }
 
 // forwardEvents delivers the events of one stream until its end.

@@ -295,6 +295,34 @@ func TestServiceWithoutResume(t *testing.T) {
 	}
 }
 
+// TestRefusedVoiceprints: a service that refuses the voiceprints of a session that lost its
+// stream, because it has another engine now, continues without them, and this is said. They
+// are sent again when it refuses something else.
+func TestRefusedVoiceprints(t *testing.T) {
+	for _, c := range []struct {
+		refused int
+		asked   []string
+	}{
+		{1, []string{"id0 with voiceprints", "id0"}},
+		{2, []string{"id0 with voiceprints", "id0", "<nil> with voiceprints"}},
+	} {
+		s := &lossyService{t: t, resumes: true}
+		s.creates = append([]func(http.ResponseWriter) bool{nil}, slices.Repeat([]func(http.ResponseWriter) bool{refuse(400)}, c.refused)...)
+		s.streams = []script{s.receives(0, 20, cutConnection), s.receives(1, -1, closeNormally)}
+		people := &protocol.Enrolment{Voiceprints: []protocol.LabelledVoiceprint{{Label: "Sam", Voiceprint: "v"}}}
+		l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true, Enrolment: people}, nil)
+		sendChunks(t, l, 0, 25)
+		testkit.NoError(t, l.EndOfStream())
+		_, changes, end := receiveAll(t, l)
+		if len(changes) != 2 || changes[1].Unrecognised != (c.refused == 1) || changes[1].Resumed != (c.refused == 1) || end.Err != nil {
+			t.Errorf("%d refused: %+v, %v", c.refused, changes, end.Err)
+		}
+		if !slices.Equal(s.asked[1:], c.asked) {
+			t.Errorf("%d refused: asked %q", c.refused, s.asked)
+		}
+	}
+}
+
 // TestLostAfterEndOfStream resumes a stream that is lost when all audio has been
 // sent but not all decided.
 func TestLostAfterEndOfStream(t *testing.T) {

@@ -177,7 +177,11 @@ func (s *lossyService) create(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewDecoder(r.Body).Decode(&body)
 	s.mu.Lock()
 	n := len(s.asked)
-	s.asked = append(s.asked, fmt.Sprint(body["resume"]))
+	asked := fmt.Sprint(body["resume"])
+	if body["voiceprints"] != nil {
+		asked += " with voiceprints"
+	}
+	s.asked = append(s.asked, asked)
 	s.from = append(s.from, r.RemoteAddr)
 	s.when = append(s.when, time.Now())
 	s.mu.Unlock()

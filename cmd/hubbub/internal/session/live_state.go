@@ -124,6 +124,9 @@ func describeChange(c *client.ConnectionChange, d Display) string {
 	if !c.Resumed {
 		text = append(text, "the service does not know its speakers and gives them new labels"+d.joinHint())
 	}
+	if c.Unrecognised {
+		text = append(text, "the service refuses the voiceprints and recognises nobody")
+	}
 	return strings.Join(text, "; ")
 }
 

@@ -139,6 +139,7 @@ func TestDescribeChange(t *testing.T) {
 	for want, c := range map[string]client.ConnectionChange{
 		"stream lost, resuming: broken": {Lost: errors.New("broken")},
 		"the stream continues":          {Resumed: true, Gap: protocol.Span{Start: 1, End: 1.01}},
+		"the stream continues; the service refuses the voiceprints and recognises nobody":                                                                           {Resumed: true, Unrecognised: true},
 		"the stream continues; 2.5 s of audio from 1:01 on were not decided":                                                                                        {Resumed: true, Gap: protocol.Span{Start: 61, End: 63.5}},
 		"the stream continues; 1.0 s of audio from 1:00:00 on were not decided; the service does not know its speakers and gives them new labels: merge joins them": {Gap: protocol.Span{Start: 3600, End: 3601}},
 	} {
