@@ -117,6 +117,8 @@ func TestWireAfterAResume(t *testing.T) {
 	if line := screenRows(m)[4]; !strings.Contains(line, "gaps, last 60 s") || strings.Count(line, m.glyphs.Gap) != 2 {
 		t.Errorf("the gaps are %q", line)
 	}
+	put(21*time.Second, 2, trace.Record{Dir: trace.Incoming, Kind: trace.KindEvent, Type: protocol.TypeSpeakerStart, Lag: time.Second, Text: "SPEAKER_00 at 12.345 s (session 92.345 s)"})
+	screenHas(t, wireModel(l, 80, 24), "start SPEAKER_00 at 12.345 s … s), lag 1.0 s") // with the lag
 }
 
 // The help explains every figure of the view, at every size.

@@ -344,7 +344,11 @@ func (p painter) drawRow(c *canvas.Canvas, y int, r row, selected bool) {
 		}
 		x += 9
 	}
-	c.Fitted(x, y, p.W-1-x, rowText(r), 0, style)
+	width, tail := p.W-1-x, 0
+	if r.record.Kind != trace.KindChunk && width > 40 { // the end has the lag, or says what to do
+		tail = width / 3
+	}
+	c.Fitted(x, y, width, rowText(r), tail, style)
 }
 
 // drawRaw draws the selected record in full.
