@@ -39,7 +39,7 @@ func (s *Server) startControl(ctx context.Context) {
 	var busy atomic.Bool
 	mux.HandleFunc("GET "+backupPath, func(w http.ResponseWriter, r *http.Request) {
 		if !busy.CompareAndSwap(false, true) {
-			http.Error(w, "another backup is being made", http.StatusServiceUnavailable)
+			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
 		defer busy.Store(false)
@@ -140,8 +140,7 @@ func backUpWithin(ctx context.Context, dir string, w io.Writer, limit time.Durat
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(res.Body, maxHeader))
-		return fmt.Errorf("the server makes no backup: %s", text)
+		return hint.Errorf("Try again when that one is complete.", "the server that uses %s is making another backup", dir)
 	}
 	if _, err = io.Copy(w, res.Body); err != nil {
 		return hint.Add(fmt.Errorf("the backup was cut off: %w", err),

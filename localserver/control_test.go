@@ -2,6 +2,8 @@ package localserver
 
 import (
 	"bytes"
+	"crypto/rand"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -86,6 +88,33 @@ func TestBackupOfARunningServer(t *testing.T) {
 	check(restore(file), "error")
 	testkit.NoError(t, h.Shutdown(t.Context()))
 	check(restore(backUp()), protocol.StatusDone) // of a stopped server
+}
+
+// duringBackup is a writer of a backup. It calls itself once, while the server waits for the rest to be read.
+type duringBackup func()
+
+func (f *duringBackup) Write(p []byte) (int, error) {
+	if do := *f; do != nil {
+		*f = nil
+		do()
+	}
+	return len(p), nil
+}
+
+// A server makes one backup at a time, and says what to do.
+func TestBackupDuringAnotherOne(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := serve(t, func(o *setup) { o.DataDir = dir })
+	noise := make([]byte, 8<<20) // more than a connection buffers
+	_, _ = rand.Read(noise)
+	h.upload("x", noise)
+	var err error
+	second := duringBackup(func() { err = Backup(t.Context(), dir, io.Discard) })
+	testkit.NoError(t, Backup(t.Context(), dir, &second))
+	if err == nil || strings.Contains(err.Error(), "\n") || hint.Of(err) == "" {
+		t.Errorf("another backup meanwhile: %v", err)
+	}
 }
 
 // A server that cannot create its socket works without it.
