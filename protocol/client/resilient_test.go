@@ -66,22 +66,36 @@ func TestResumes(t *testing.T) {
 	}
 }
 
-// TestResumesAfterATimeBeyondTheAudio: a time that cannot be tells nothing of what is decided.
-func TestResumesAfterATimeBeyondTheAudio(t *testing.T) {
-	s := &lossyService{t: t, resumes: true}
-	s.streams = []script{
-		s.receives(0, 40, sending(cutConnection, "start 0.5 A", "end 1.5 A", "start 3600 B", "start 3.5 C")),
-		s.receives(1, -1, sending(closeNormally, "start 1 C", "end 3 C")),
-	}
-	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true, Latency: 5 * time.Second}, nil)
-	sendChunks(t, l, 0, 60)
-	testkit.NoError(t, l.EndOfStream())
-	lines, _, _ := receiveAll(t, l)
-	if want := []string{"start 0.5 A", "end 1.5 A", "start 3600 B", "start 3.5 C", "end 5.5 C"}; !slices.Equal(lines, want) {
-		t.Errorf("events %q, want %q", lines, want)
-	}
-	if len(s.got[1]) != 35 {
-		t.Errorf("the second stream got %v", s.got[1])
+// TestEventsAcrossALoss: each turn is there once and ends, whatever the lost stream has said.
+func TestEventsAcrossALoss(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		sent       int64
+		received   int      // before the loss; -1 = all, and end_of_stream
+		lost, next []string // events of both streams
+		want       []string
+		resent     int
+	}{
+		{"a time beyond the audio tells nothing of what is decided", 60, 40, []string{"start 0.5 A", "end 1.5 A", "start 3600 B", "start 3.5 C"},
+			[]string{"start 1 C", "end 3 C"}, []string{"start 0.5 A", "end 1.5 A", "start 3600 B", "start 3.5 C", "end 5.5 C"}, 35},
+		{"all was sent, but not all decided", 20, -1, []string{"start 0.5 A", "end 1 A"},
+			[]string{"start 1.2 B", "end 1.9 B"}, []string{"start 0.5 A", "end 1 A", "start 1.2 B", "end 1.9 B"}, 20},
+		{"the new stream does not have a turn that had just begun", 25, 20, []string{"start 1.9 A"},
+			nil, []string{"start 1.9 A", "end 1.901 A"}, 17},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &lossyService{t: t, resumes: true}
+			s.streams = []script{s.receives(0, c.received, sending(cutConnection, c.lost...)), s.receives(1, -1, sending(closeNormally, c.next...))}
+			l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true, Latency: 5 * time.Second}, nil)
+			sendChunks(t, l, 0, c.sent)
+			_ = l.EndOfStream()
+			if lines, _, end := receiveAll(t, l); !slices.Equal(lines, c.want) || end.Reason != Completed {
+				t.Errorf("%q, %+v", lines, end)
+			}
+			if len(s.got[1]) != c.resent {
+				t.Errorf("the second stream got %v", s.got[1])
+			}
+		})
 	}
 }
 
@@ -323,23 +337,6 @@ func TestRefusedVoiceprints(t *testing.T) {
 	}
 }
 
-// TestLostAfterEndOfStream resumes a stream that is lost when all audio has been
-// sent but not all decided.
-func TestLostAfterEndOfStream(t *testing.T) {
-	s := &lossyService{t: t, resumes: true}
-	s.streams = []script{
-		s.receives(0, -1, sending(cutConnection, "start 0.5 A", "end 1 A")),
-		s.receives(1, -1, sending(closeNormally, "start 1.2 B", "end 1.9 B")),
-	}
-	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true, Latency: 5 * time.Second}, nil)
-	sendChunks(t, l, 0, 20)
-	_ = l.EndOfStream()
-	lines, _, end := receiveAll(t, l)
-	if want := []string{"start 0.5 A", "end 1 A", "start 1.2 B", "end 1.9 B"}; !slices.Equal(lines, want) || end.Reason != Completed {
-		t.Errorf("%q, %+v", lines, end)
-	}
-}
-
 // TestLastAttempt has one more try for a user who wants to go.
 func TestLastAttempt(t *testing.T) {
 	s := &lossyService{t: t}
@@ -445,23 +442,6 @@ func TestCloseDuringBackOff(t *testing.T) {
 	l.Close()
 	if _, _, end := receiveAll(t, l); end.Reason != Cancelled || !errors.Is(end.Err, context.Canceled) {
 		t.Errorf("%+v", end)
-	}
-}
-
-// A turn that had just begun when its stream was lost, and that the new one does
-// not have, ends where it began, also when no audio follows.
-func TestBegunTurnEndsWithTheSession(t *testing.T) {
-	s := &lossyService{t: t, resumes: true}
-	s.streams = []script{
-		s.receives(0, 20, sending(cutConnection, "start 1.9 A")),
-		s.receives(1, -1, closeNormally),
-	}
-	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true, Latency: 5 * time.Second}, nil)
-	sendChunks(t, l, 0, 25)
-	_ = l.EndOfStream()
-	lines, _, end := receiveAll(t, l)
-	if want := []string{"start 1.9 A", "end 1.901 A"}; !slices.Equal(lines, want) || end.Reason != Completed {
-		t.Errorf("%q, %+v", lines, end)
 	}
 }
 
