@@ -47,19 +47,15 @@ in the system's key ring (set-key) or given in HUBBUB_API_KEY, never in the file
 	}
 	addOutput(cmd, &output)
 	cmd.AddCommand(
-		&cobra.Command{
-			Use:   "set-key URL",
-			Short: "Store the API key of a server, read from standard input, in the key ring",
-			Args:  exactArgs("URL"),
-			RunE:  func(_ *cobra.Command, args []string) error { return a.setKey(args[0]) },
-		},
+		newKeyChange(a, "set-key", "Store the API key of a server, read from standard input, in the key ring", "in the key ring", func(e keyring.Entry) error {
+			key, err := a.readKey(e.Server)
+			if err != nil {
+				return err
+			}
+			return e.Set(key)
+		}),
 		newConfigKeys(a),
-		&cobra.Command{
-			Use:   "delete-key URL",
-			Short: "Remove the API key of a server from the key ring",
-			Args:  exactArgs("URL"),
-			RunE:  func(_ *cobra.Command, args []string) error { return a.deleteKey(args[0]) },
-		},
+		newKeyChange(a, "delete-key", "Remove the API key of a server from the key ring", "no longer in the key ring", keyring.Entry.Delete),
 	)
 	return cmd
 }
@@ -143,32 +139,24 @@ func apiKey(server string) settings.Value {
 	return s
 }
 
-func (a *App) setKey(server string) error {
-	entry, err := keyring.Find(server)
-	if err != nil {
-		return err
+// newKeyChange is a command that changes the key of a server in the key ring, and says where it is then.
+func newKeyChange(a *App, name, short, then string, change func(keyring.Entry) error) *cobra.Command {
+	return &cobra.Command{
+		Use:   name + " URL",
+		Short: short,
+		Args:  exactArgs("URL"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			entry, err := keyring.Find(args[0])
+			if err != nil {
+				return err
+			}
+			if err := change(entry); err != nil {
+				return err
+			}
+			a.notice("the key for %s is %s", entry.Server, then)
+			return nil
+		},
 	}
-	key, err := a.readKey(entry.Server)
-	if err != nil {
-		return err
-	}
-	if err := entry.Set(key); err != nil {
-		return err
-	}
-	a.notice("the key for %s is in the key ring", entry.Server)
-	return nil
-}
-
-func (a *App) deleteKey(server string) error {
-	entry, err := keyring.Find(server)
-	if err != nil {
-		return err
-	}
-	if err := entry.Delete(); err != nil {
-		return err
-	}
-	a.notice("the key for %s is no longer in the key ring", entry.Server)
-	return nil
 }
 
 // maxKey bounds an API key, in bytes; a JWT has a few hundred.
