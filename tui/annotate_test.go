@@ -3,6 +3,7 @@ package tui
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -99,16 +100,17 @@ func TestMergingLanes(t *testing.T) {
 }
 
 // Solo shows one lane also when that one is muted, and the mute is back after it.
-// Mute, solo and sort say what they did, and undo what it undid.
+// Mute, solo and sort say what they did, and undo what it undid. The shares leave out the muted.
 func TestMuteSoloSortConfirm(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
-	muted := func() (out []string) {
+	muted := func() (out []string, shares float64) {
 		for _, p := range m.session().Speakers {
+			shares += p.Share
 			if p.Muted {
 				out = append(out, p.Label)
 			}
 		}
-		return out
+		return out, shares
 	}
 	for _, c := range []struct {
 		keys  []string
@@ -126,8 +128,8 @@ func TestMuteSoloSortConfirm(t *testing.T) {
 	} {
 		press(m, c.keys...)
 		screenHas(t, m, c.says)
-		if got := muted(); c.muted != nil && !slices.Equal(got, c.muted) {
-			t.Errorf("after %v, %v are muted", c.keys, got)
+		if got, shares := muted(); c.muted != nil && !slices.Equal(got, c.muted) || math.Abs(shares-1) > 1e-9 {
+			t.Errorf("after %v, %v are muted, and the shares' sum is %v", c.keys, got, shares)
 		}
 	}
 }

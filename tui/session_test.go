@@ -1,35 +1,12 @@
 package tui
 
 import (
-	"math"
 	"testing"
 
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 )
-
-func TestSharesLeaveOutTheMuted(t *testing.T) {
-	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
-	sum := func() (sum float64, muted int) {
-		for _, p := range m.session().Speakers {
-			sum += p.Share
-			if p.Muted {
-				muted++
-			}
-		}
-		return sum, muted
-	}
-	for _, c := range []struct {
-		keys  []string
-		muted int
-	}{{nil, 0}, {[]string{"2", "x"}, 1}, {[]string{"x"}, 0}, {[]string{"3", "o"}, 3}, {[]string{"1", "o"}, 3}, {[]string{"o"}, 0}} {
-		press(m, c.keys...)
-		if s, n := sum(); n != c.muted || math.Abs(s-1) > 1e-9 {
-			t.Errorf("%v: %d muted, the shares' sum is %v", c.keys, n, s)
-		}
-	}
-}
 
 func TestSortedByTalkTime(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
