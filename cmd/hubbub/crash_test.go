@@ -80,9 +80,6 @@ func TestPanic(t *testing.T) {
 // TestKilledScreen kills the program with SIGKILL while the screen is up.
 func TestKilledScreen(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("pkill"); err != nil {
-		t.Skip("pkill is not installed")
-	}
 	x := inTerminal(t, 80, 24, "live", "--input", talkFile(t, 0))
 	x.Shows("connected")
 	x.kill("-KILL")
@@ -92,9 +89,6 @@ func TestKilledScreen(t *testing.T) {
 // TestKilledLines is the same without the screen: what stands on the terminal stays there.
 func TestKilledLines(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("pkill"); err != nil {
-		t.Skip("pkill is not installed")
-	}
 	x := inTerminal(t, 80, 24, "live", "--input", talkFile(t, 0), "--accessible")
 	x.Keys("bookmark", "Enter")
 	x.Shows("^Bookmark at ") // it reads keys
@@ -107,6 +101,9 @@ func TestKilledLines(t *testing.T) {
 // has started.
 func (x *terminal) kill(signal string) {
 	x.t.Helper()
+	if _, err := exec.LookPath("pkill"); err != nil {
+		x.t.Skip("pkill is not installed")
+	}
 	shell := strings.TrimSpace(x.Tmux("display-message", "-p", "#{pane_pid}"))
 	if out, err := exec.Command("pkill", signal, "-P", shell).CombinedOutput(); err != nil {
 		x.t.Fatalf("pkill: %v\n%s", err, out)

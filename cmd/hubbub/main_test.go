@@ -67,11 +67,6 @@ func setTestHook() {
 	}
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 // TestWhatToDo: what the system lacks comes before the hint of what was done.
 func TestWhatToDo(t *testing.T) {
 	failed := func(err error) error {

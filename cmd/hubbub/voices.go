@@ -115,7 +115,7 @@ func (a *App) listVoices(_ context.Context, s voices.Store, _ []string) error {
 		state := "current"
 		if v.Outdated() {
 			state = "outdated"
-			if v.Recording != "" && onDisk(v.Recording) {
+			if v.Recording != "" && exists(v.Recording) {
 				state += ", its recording is " + v.Recording
 			}
 		}
@@ -263,7 +263,7 @@ func (a *App) learnOutdated(ctx context.Context, s voices.Store) error {
 	for _, v := range list {
 		switch {
 		case !v.Outdated():
-		case v.Recording == "" || !onDisk(v.Recording):
+		case v.Recording == "" || !exists(v.Recording):
 			left = append(left, v.Name)
 		default:
 			again, err := voices.FromRecording(ctx, v.Recording, cmp.Or(v.Recorded, v.Name))
@@ -293,7 +293,7 @@ func (a *App) learnOutdated(ctx context.Context, s voices.Store) error {
 	return nil
 }
 
-func onDisk(path string) bool {
+func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
