@@ -346,7 +346,7 @@ func (m *model) filterList(f listFilter) {
 	rows := m.listRows(m.session())
 	if i := slices.IndexFunc(rows, func(r listRow) bool { return r.at >= from }); i >= 0 {
 		_, _, h := m.layout().list()
-		m.list.Selected, m.list.Line = rows[i].ID(), h/2
+		m.list.Selected, m.list.Line = rows[i].ID(), max(h/2, 0) // of a screen that became too small
 	}
 }
 

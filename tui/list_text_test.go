@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 
 	"hubbub/protocol"
@@ -177,6 +178,11 @@ func TestSearchFromHere(t *testing.T) {
 	press(m, "t", "up", "up", "/")
 	search(m, "bud")
 	selected(m, 980)
+	m.Update(tea.WindowSizeMsg{Width: 30, Height: 3})
+	press(m, "home", "/")
+	search(m, "")
+	m.Update(tea.WindowSizeMsg{Width: 100, Height: 24})
+	screenHas(t, m, "▌ 0:00")
 	press(m, "end", "/")
 	search(m, "get") // live, the newest is followed
 	if r, _ := m.selectedRow(); m.list.Selected != 0 || r.at != 990 {
