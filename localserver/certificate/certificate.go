@@ -93,7 +93,7 @@ type Certificate struct {
 	cert, key string // the files, "" for a self-signed one
 	log       *slog.Logger
 	now       func() time.Time
-	renew     func() (*Certificate, error) // replaces a self-signed one that has expired; nil for files
+	renew     func() (*Certificate, error) // replaces a self-signed one in a folder that has expired; nil for others
 
 	mu       sync.Mutex
 	pair     *tls.Certificate
@@ -125,7 +125,9 @@ func Load(o Config, dir string, hosts []string, now func() time.Time, log *slog.
 	}
 	log.Info("self-signed certificate; clients trust it with --ca", attributes...)
 	c.log, c.now = log, now
-	c.renew = func() (*Certificate, error) { return Load(o, dir, hosts, now, log) }
+	if dir != "" { // otherwise no client could learn to trust another one
+		c.renew = func() (*Certificate, error) { return Load(o, dir, hosts, now, log) }
+	}
 	return c, nil
 }
 

@@ -110,6 +110,13 @@ func TestSelfSignedIsRenewed(t *testing.T) {
 	if stored, err := os.ReadFile(filepath.Join(dir, caFile)); err != nil || !bytes.Equal(stored, c.CAPEM()) {
 		t.Errorf("what clients have to trust is not stored (%v)", err)
 	}
+	c, err = Load(Config{Mode: SelfSigned}, "", nil, func() time.Time { return at }, slog.New(slog.DiscardHandler))
+	testkit.NoError(t, err)
+	first = c.CAPEM()
+	at = at.Add(validity)
+	if c.current(); !bytes.Equal(first, c.CAPEM()) {
+		t.Error("a certificate that is stored nowhere was replaced: its clients cannot trust another one")
+	}
 }
 
 // A certificate that has expired is used, since only the operator can replace it, but the log

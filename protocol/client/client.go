@@ -41,6 +41,8 @@ type Options struct {
 	// CACert is PEM. Its certificates are trusted, and with them only those of
 	// CAFile.
 	CACert []byte
+	// Now is the time for which certificates must be valid; nil = now.
+	Now func() time.Time
 	// Insecure accepts any certificate.
 	Insecure bool
 	// Timeout bounds one request; 0 = DefaultTimeout.

@@ -31,6 +31,22 @@ import (
 
 var okResponse = respond(200, "application/json", `{"status":"OK","message":"m"}`)
 
+// The certificate of the built-in server is as valid as when it was made, whatever the clock
+// says since.
+func TestTrustAtAnotherTime(t *testing.T) {
+	for name, began := range map[string]time.Time{
+		"put forward": time.Now().AddDate(-10, 0, 0), "set back": time.Now().AddDate(10, 0, 0),
+	} {
+		address, ca := protocoltest.ServeTLS(t, okResponse, func(c *x509.Certificate) {
+			c.NotBefore, c.NotAfter = began.Add(-time.Minute), began.Add(time.Minute)
+		})
+		client := newTestClient(t, Options{BaseURL: address, CACert: ca, Now: func() time.Time { return began }})
+		if _, err := client.Test(t.Context()); err != nil {
+			t.Errorf("a clock that was %s: %v", name, err)
+		}
+	}
+}
+
 func TestTrust(t *testing.T) {
 	address, ca := protocoltest.ServeTLS(t, okResponse, nil)
 	file := filepath.Join(t.TempDir(), "ca.pem")

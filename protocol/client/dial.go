@@ -219,7 +219,7 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 // tlsConfig verifies the server by the authorities of the options, and by those of
 // the system unless CACert is given; with Insecure not at all.
 func tlsConfig(o Options) (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure} // as the user asked
+	c := &tls.Config{MinVersion: tls.VersionTLS12, Time: o.Now, InsecureSkipVerify: o.Insecure} // as the user asked
 	if o.Insecure || (o.CAFile == "" && len(o.CACert) == 0) {
 		return c, nil
 	}
