@@ -143,7 +143,7 @@ func OpenRecorder(ctx context.Context, want string, all bool) (Stream, error) {
 		tried = append(tried, err)
 	}
 	if len(tried) == 0 {
-		return nil, fail(recorderHint(), "%w: this build has no PortAudio, and the machine none of the recorders %s", ErrNone, recorderNames())
+		return nil, noRecorder()
 	}
 	if want == "" {
 		texts := make([]string, len(tried))
@@ -153,6 +153,19 @@ func OpenRecorder(ctx context.Context, want string, all bool) (Stream, error) {
 		return nil, fail(Hint, "%w: %s", ErrNone, strings.Join(texts, "; "))
 	}
 	return nil, tried[0]
+}
+
+// Missing says what a build without PortAudio needs on a machine without recorders,
+// where a microphone cannot be seen; nil in any other case.
+func Missing() error {
+	if HasPortAudio || slices.ContainsFunc(recorders, (*Recorder).here) {
+		return nil
+	}
+	return noRecorder()
+}
+
+func noRecorder() error {
+	return fail(recorderHint(), "%w: this build has no PortAudio, and the machine none of the recorders %s", ErrNone, recorderNames())
 }
 
 // recorderNames are the names of those for this system.

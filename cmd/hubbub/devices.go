@@ -11,6 +11,7 @@ import (
 	"hubbub/capture"
 	"hubbub/capture/device"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 	"hubbub/tui/display"
 )
 
@@ -41,7 +42,11 @@ INPUT is what --input takes. The default is the device of --input mic.`,
 				return err
 			}
 			if len(devices) == 0 && output.value == "text" {
-				a.notice("no capture device on this machine\nPlug one in, or play a file with --input FILE.")
+				if err := device.Missing(); err != nil {
+					a.notice("%v\n%s", err, hint.Of(err))
+				} else {
+					a.notice("no capture device on this machine\nPlug one in, or play a file with --input FILE.")
+				}
 				return nil
 			}
 			if test {

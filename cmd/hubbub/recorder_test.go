@@ -14,7 +14,7 @@ import (
 )
 
 // TestMicrophoneWithoutCgo: a build without PortAudio records speech with parec, and
-// lists and tests the device.
+// lists and tests the device. Without a recorder the list says what to install.
 func TestMicrophoneWithoutCgo(t *testing.T) {
 	t.Parallel()
 	capturetest.Need(t, "pulseaudio", "pactl", "paplay", "parec")
@@ -24,6 +24,12 @@ func TestMicrophoneWithoutCgo(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	bare := exec.Command(program, "devices")
+	bare.Env = append(os.Environ(), "PATH="+t.TempDir())
+	out, err := bare.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "no PortAudio") || !strings.Contains(string(out), "\nInstall parec") {
+		t.Errorf("without a recorder: %v\n%s", err, out)
+	}
 	server := capturetest.SoundServer(t)
 	player := server.Command("sh", "-c", `while paplay --device=mic "$0"; do :; done`, demoFile(t))
 	testkit.NoError(t, player.Start())
@@ -31,7 +37,7 @@ func TestMicrophoneWithoutCgo(t *testing.T) {
 		_ = server.Process.Kill() // which ends paplay, and so the loop
 		_ = player.Wait()
 	})
-	out, err := server.Command(program, "devices", "--test").CombinedOutput()
+	out, err = server.Command(program, "devices", "--test").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "parec:0") || !strings.Contains(string(out), "peak") || strings.Contains(string(out), "silent") {
 		t.Errorf("%v\n%s", err, out)
 	}
