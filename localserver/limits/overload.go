@@ -73,7 +73,7 @@ func (o *Overload) Current() bool {
 	now := o.now().Unix()
 	var chunks, late int64
 	for _, second := range o.seconds {
-		if now-second.at < lateSpan {
+		if age := now - second.at; age >= 0 && age < lateSpan { // otherwise old, or of before the clock was set back
 			chunks += second.chunks
 			late += second.late
 		}

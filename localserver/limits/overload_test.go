@@ -42,7 +42,14 @@ func TestOverload(t *testing.T) {
 			t.Errorf("second %d: %v, want %v", i, got, s.want)
 		}
 	}
-	if strings.Count(log.String(), "no new ones are accepted") != 2 || strings.Count(log.String(), "accepted again") != 2 {
+	for range 3 {
+		second(300, 0)
+	}
+	now = now.Add(-time.Hour)
+	if o.Current() {
+		t.Error("overloaded for as long as the clock was set back")
+	}
+	if strings.Count(log.String(), "no new ones are accepted") != 3 || strings.Count(log.String(), "accepted again") != 3 {
 		t.Error(log.String())
 	}
 }
