@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -58,6 +59,29 @@ func TestBodyThatGrows(t *testing.T) {
 	h.do("POST", "/v1/live", testKey, strings.NewReader(body)).apiError(t, 413)
 	body = `{"a":"` + strings.Repeat("x", 250_000) + `"}`
 	h.do("POST", "/v1/live", testKey, strings.NewReader(body)).hasStatus(t, "a body that does not grow", 200)
+}
+
+// A client that was permitted to send a long body may send all of it before it reads why it is
+// refused.
+func TestBodyThatWasPermitted(t *testing.T) {
+	t.Parallel()
+	h := serve(t, plain)
+	conn, err := net.Dial("tcp", h.Addr().String())
+	testkit.NoError(t, err)
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(testkit.Timeout))
+	body := strings.Repeat("x", 32<<20) // more than the buffers of a connection have room for
+	_, err = fmt.Fprintf(conn, "POST /v1/live HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", testKey, len(body))
+	testkit.NoError(t, err)
+	in := bufio.NewReader(conn)
+	res, err := http.ReadResponse(in, nil)
+	testkit.NoError(t, err)
+	read(t, res).hasStatus(t, "the permission", http.StatusContinue)
+	_, err = io.WriteString(conn, body)
+	testkit.NoError(t, err)
+	res, err = http.ReadResponse(in, nil)
+	testkit.NoError(t, err)
+	read(t, res).hasStatus(t, "the response", http.StatusRequestEntityTooLarge)
 }
 
 // A client may send all of a long body before it reads the response, also if it ends its

@@ -54,6 +54,9 @@ func (s *Server) observed(next http.Handler) http.Handler {
 		w.Header().Set("X-Request-Id", info.id)
 		ctx, span := s.startSpan(r)
 		r = r.WithContext(context.WithValue(ctx, requestKey{}, info))
+		if r.Header.Get("Expect") != "" {
+			r.Body = &awaitedBody{ReadCloser: r.Body}
+		}
 		rec := &responseRecorder{ResponseWriter: w, request: r}
 		defer func() {
 			took := time.Since(began)
@@ -148,14 +151,27 @@ const discardTimeout = 5 * time.Second
 // with unread data resets it. net/http reads 256 KiB at most, and nothing if the client
 // ends the connection.
 func (w *responseRecorder) discardBody() {
-	switch body := w.request.Body; {
+	body := w.request.Body
+	switch awaited, ok := body.(*awaitedBody); {
 	case body == nil, body == http.NoBody, w.status == http.StatusSwitchingProtocols, w.status == http.StatusRequestTimeout:
 		return
-	case w.request.Header.Get("Expect") != "": // the client waits for permission to send
+	case ok && !awaited.permitted: // the client does not send it
 		return
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(discardTimeout)) // not supported in some tests only
-	_, _ = io.Copy(io.Discard, w.request.Body)
+	_, _ = io.Copy(io.Discard, body)
+}
+
+// awaitedBody is a body that a client sends when it is permitted to (Expect: 100-continue),
+// which net/http does at the first read.
+type awaitedBody struct {
+	io.ReadCloser
+	permitted bool
+}
+
+func (b *awaitedBody) Read(p []byte) (int, error) {
+	b.permitted = true
+	return b.ReadCloser.Read(p)
 }
 
 // Hijack is the method by which a WebSocket takes over the connection.
