@@ -42,6 +42,8 @@ func refused(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrRefused, fmt.Sprintf(format, args...))
 }
 
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
 // Check reports whether an address may be requested, as far as its text says.
 func (p Policy) Check(u *url.URL) error {
 	scheme, host := strings.ToLower(u.Scheme), u.Hostname()
@@ -60,7 +62,7 @@ func (p Policy) Check(u *url.URL) error {
 	switch {
 	case err == nil:
 		return p.checkIP(host, ip)
-	case normal(host) == "localhost": // wherever it is looked up (RFC 6761)
+	case normal(host) == "localhost" && !p.Hosts.address(loopback): // wherever it is looked up (RFC 6761)
 		return p.checkIP(host, netip.IPv6Loopback())
 	case looksNumeric(normal(host)):
 		return refused("%s is neither a name nor an address in its usual form", host)

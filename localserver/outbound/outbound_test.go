@@ -82,6 +82,10 @@ func TestPolicyAllowsOnlyItsHosts(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
+	for _, loopback := range []string{"127.0.0.1", "::1"} { // one of the addresses of localhost is enough
+		hook.Hosts = hosts(t, "*", loopback)
+		testkit.NoError(t, hook.Check(&url.URL{Scheme: "http", Host: "localhost:8080"}))
+	}
 	// A named host is one as well beside the * that names all public ones.
 	hook.Hosts = hosts(t, "*", "a.example", "*.b.example")
 	for host, want := range map[string]bool{"a.example": true, "x.b.example": true, "c.example": false} {
