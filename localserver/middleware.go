@@ -153,7 +153,7 @@ const discardTimeout = 5 * time.Second
 func (w *responseRecorder) discardBody() {
 	body := w.request.Body
 	switch awaited, ok := body.(*awaitedBody); {
-	case body == nil, body == http.NoBody, w.status == http.StatusSwitchingProtocols, w.status == http.StatusRequestTimeout:
+	case w.request.ContentLength == 0, w.status == http.StatusSwitchingProtocols, w.status == http.StatusRequestTimeout:
 		return
 	case ok && !awaited.permitted: // the client does not send it
 		return
