@@ -169,6 +169,24 @@ func TestUnreadableFolderIsLoggedOnce(t *testing.T) {
 	}
 }
 
+func TestPlanAndExpiry(t *testing.T) {
+	dir := t.TempDir()
+	issued := time.Now()
+	now := issued
+	k := ringOf(dir, func() time.Time { return now })
+	for plan, subscribed := range map[string]bool{PlanPro: true, PlanNone: false} {
+		key := mustCreate(t, dir, "a", plan, time.Hour, issued)
+		now = issued.Add(time.Hour - 2*time.Second)
+		if who, ok := k.Identify(key); !ok || who.Account != "a" || who.Subscribed != subscribed || who.Key == "" {
+			t.Errorf("%s before it expires: %+v %v", plan, who, ok)
+		}
+		now = issued.Add(time.Hour + 2*time.Second)
+		if accepts(k, key) {
+			t.Errorf("%s is accepted after it expired", plan)
+		}
+	}
+}
+
 // forgeries are API keys that must not be accepted, made from a valid one of an
 // EdDSA signing key whose public half is known to everybody.
 func forgeries(t testing.TB, key signingKey, good string, now time.Time) map[string]string {
@@ -442,8 +460,8 @@ func FuzzAPIKey(f *testing.F) {
 		f.Add(key)
 	}
 	k := ringOf(dir, func() time.Time { return now })
-	if who, ok := k.Identify(good); !ok || who.Account != "a" || !who.Subscribed || who.Key == "" {
-		f.Errorf("the valid key is that of %+v, %v", who, ok)
+	if !accepts(k, good) {
+		f.Error("the valid key is not accepted")
 	}
 	if accepts(ringOf("", func() time.Time { return now }), good) {
 		f.Error("a keyring without a data folder accepts a signed key")
