@@ -277,20 +277,37 @@ func TestMediaRetention(t *testing.T) {
 	h.do("GET", mediaPath+sealed, "", nil).apiError(t, 404)
 }
 
-// Contract rules test the turns of a stream that is done. One that is lost has none, and there is no audio unless
-// it is kept.
-func TestMissingResults(t *testing.T) {
+// Contract rules test the turns of a stream that is done. Here are the bytes and types of its files, and what there
+// is not: results of a stream that runs or is lost, and audio unless it is kept.
+func TestResultsOfAStream(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
 	none := func(id, file string) {
 		t.Helper()
 		h.do("POST", "/v1/media/output", testKey, strings.NewReader(fmt.Sprintf(`{"url":"media://live/%s/%s"}`, id, file))).apiError(t, 404)
 	}
-	s := h.open()
-	s.end()
-	s.rest()
-	h.becomes(s.id, protocol.StatusDone)
-	none(s.id, "audio.wav")
+	run := func(chunks int) string {
+		t.Helper()
+		s := h.open()
+		s.chunks(chunks)
+		none(s.id, "turns.rttm")
+		s.end()
+		s.rest()
+		h.becomes(s.id, protocol.StatusDone)
+		return s.id
+	}
+	id, silent := run(3), run(0)
+	for location, want := range map[string]string{
+		id + "/turns.rttm":     "text/plain; charset=utf-8 SPEAKER " + id + " 1 0.020 0.280 <NA> <NA> SPEAKER_00 <NA> <NA>\n",
+		id + "/turns.json":     `application/json [{"speaker":"SPEAKER_00","start":0.02,"end":0.3}]` + "\n",
+		silent + "/turns.json": "application/json []\n",
+	} {
+		res := h.at("GET", h.ask("output", "media://live/"+location), nil)
+		if got := res.Header.Get("Content-Type") + " " + string(res.body); got != want {
+			t.Errorf("%s is %q, want %q", location, got, want)
+		}
+	}
+	none(id, "audio.wav")
 	lost := h.open()
 	lost.chunks(1)
 	_ = lost.Close()
