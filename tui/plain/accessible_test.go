@@ -171,6 +171,20 @@ func TestWatchingInWords(t *testing.T) {
 	}
 }
 
+// TestAccessibleUsesNames: what is said of turns and at the end has the names.
+func TestAccessibleUsesNames(t *testing.T) {
+	a, b, _ := commandsAt(60)
+	_ = a.Run("name 1 Anna")
+	_ = a.Run("merge 3 1")
+	b.Reset()
+	_ = a.Turn(protocol.Turn{Speaker: "SPEAKER_02", Start: 1, End: 3})
+	_ = a.Summary(a.o.Snapshot())
+	got := b.String()
+	if !strings.HasPrefix(got, "Anna, 0:01 to 0:03\n1:00 of audio, 3 speakers.\nAnna: ") || strings.Contains(got, "SPEAKER_02") {
+		t.Errorf("%s", got)
+	}
+}
+
 // A speaker is announced once when recognised, and when no longer; typed names are
 // not.
 func TestAccessibleAnnouncesRecognised(t *testing.T) {

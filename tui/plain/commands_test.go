@@ -105,6 +105,9 @@ func TestCommands(t *testing.T) {
 	if err := c.Run("quit"); err != ErrQuit {
 		t.Errorf("quit returns %v", err)
 	}
+	if first, second := errors.Join(c.Run("mark"), c.Run("quit")), c.Run("quit"); first != nil || second != ErrQuit {
+		t.Errorf("quit returns %v, and then %v", first, second)
+	}
 }
 
 func TestPlaybackCommands(t *testing.T) {
