@@ -55,6 +55,28 @@ func (d *failingCounters) Take(context.Context, string, time.Time, int, time.Dur
 	return store.Count{}, errors.New("inner text")
 }
 
+// A node that counts by itself allows any number of requests up to the limit, in any minute.
+func TestRateLimitOfOneNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewRate(nil, never, time.Now, slog.New(slog.DiscardHandler))
+		for _, c := range []struct {
+			after time.Duration
+			want  int
+		}{{0, 10}, {RateWindow - 1, 0}, {1, 10}} {
+			time.Sleep(c.after)
+			passed := 0
+			for range 25 {
+				if c, err := l.Take(t.Context(), "op", "a", 10); err == nil && c.Taken {
+					passed++
+				}
+			}
+			if passed != c.want {
+				t.Errorf("%v later: %d of 25 passed, want %d", c.after, passed, c.want)
+			}
+		}
+	})
+}
+
 // A node whose shared store does not respond refuses every request, and calls
 // the store once a second.
 func TestRateLimitWithoutASharedStore(t *testing.T) {
