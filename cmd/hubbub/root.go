@@ -36,7 +36,6 @@ The default service is built in and runs on this machine. 'hubbub' alone is
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	root.DisableSuggestions = true // noArgs has them
-	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".LocalFlags.FlagUsages",
