@@ -118,8 +118,8 @@ func (s *Server) beginTransfer(r *http.Request) (g grant, release func(), err er
 	return g, func() { s.transfers.Release(g.Subject) }, nil
 }
 
-// sweepMedia removes the remains of abandoned uploads and replaced objects, and what a wrong
-// clock has kept from expiring.
+// sweepMedia removes the remains of abandoned uploads and replaced objects, and entries of the
+// future, which keep others from expiring.
 func (s *Server) sweepMedia(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()

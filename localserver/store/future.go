@@ -9,10 +9,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// SweepFuture removes what has expired behind entries of the future. A clock that was wrong
-// and was set back leaves such entries, and a NATS server, which looks at the oldest entry
-// only, removes nothing until their time has come. They are older than the entries behind
-// them, so they go with those that have expired.
+// SweepFuture removes entries of the future. A clock that was wrong and was set back leaves
+// such entries, and a NATS server, which looks at the oldest entry only, removes nothing until
+// their time has come. They are older than the first entry behind them: when that has expired,
+// they have, too. The NATS server removes it with the others, at the latest MaxAge later.
 func (s *Store) SweepFuture(ctx context.Context, now time.Time) error {
 	streams := []jetstream.Stream{s.events, s.media.chunks, s.queued,
 		s.streams.stream, s.snapshots.stream, s.media.names.stream, s.jobs.stream}
@@ -31,9 +31,9 @@ func sweepFuture(ctx context.Context, stream jetstream.Stream, now time.Time) er
 	if err != nil || info.State.Msgs == 0 || !info.State.FirstTime.After(now) {
 		return err
 	}
-	first, fresh := info.State.FirstSeq, info.State.LastSeq+1 // that stays, and what follows it
-	var before time.Duration                                  // the age of the entry before it
-	sort.Search(int(fresh-first), func(i int) bool {
+	first, next := info.State.FirstSeq, info.State.LastSeq+1 // next is the first entry behind those of the future
+	var age time.Duration                                    // of next
+	sort.Search(int(next-first), func(i int) bool {
 		msg, failed := stream.GetMsg(ctx, first+uint64(i), jetstream.WithGetMsgSubject(">")) // or the next one
 		if errors.Is(failed, jetstream.ErrMsgNotFound) {
 			return true
@@ -42,16 +42,14 @@ func sweepFuture(ctx context.Context, stream jetstream.Stream, now time.Time) er
 			err = failed
 			return true
 		}
-		age := now.Sub(msg.Time)
-		if age < 0 || age >= info.Config.MaxAge {
-			before = age
+		if msg.Time.After(now) {
 			return false
 		}
-		fresh = msg.Sequence
+		next, age = msg.Sequence, now.Sub(msg.Time)
 		return true
 	})
-	if err != nil || before < info.Config.MaxAge {
+	if err != nil || age < info.Config.MaxAge {
 		return err
 	}
-	return stream.Purge(ctx, jetstream.WithPurgeSequence(fresh))
+	return stream.Purge(ctx, jetstream.WithPurgeSequence(next))
 }

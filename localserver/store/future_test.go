@@ -39,13 +39,14 @@ func TestSweepFuture(t *testing.T) {
 	for _, c := range []struct {
 		what string
 		ages []time.Duration // of the entries
-		left uint64
+		left uint64          // the NATS server removes those that have expired
 	}{
 		{"all in order", []time.Duration{old, time.Hour, 0}, 3}, // the NATS server removes the first one
 		{"nothing has expired", []time.Duration{year, year, time.Hour, 0}, 4},
-		{"one has expired", []time.Duration{year, year, old, time.Hour, 0}, 2},
-		{"many have", []time.Duration{year, old, old, old, old, old, 0}, 1},
-		{"all have", []time.Duration{year, old, old}, 0},
+		{"one has expired", []time.Duration{year, year, old, time.Hour, 0}, 3},
+		{"many have", []time.Duration{year, old, old, old, old, old, 0}, 6},
+		{"all have", []time.Duration{year, old, old}, 2},
+		{"the clock was behind later", []time.Duration{year, time.Hour, old, old, 0}, 5},
 		{"the clock is wrong now", []time.Duration{year, year, year}, 3},
 	} {
 		both(t, func(t *testing.T, s *Store) {
