@@ -41,3 +41,12 @@ func TestPaceToleratesDrift(t *testing.T) {
 		}
 	})
 }
+
+func TestUnpaced(t *testing.T) {
+	p := pacer{now: time.Now, unpaced: true}
+	for range 1000 {
+		if !p.chunk() {
+			t.Fatal("refused")
+		}
+	}
+}
