@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -43,6 +44,9 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) != "hubbub" {
 		_ = os.Setenv("XDG_CONFIG_HOME", filepath.Join(os.TempDir(), "hubbub-tests-have-no-settings"))
 		testkit.Parallel(8)
+		if signal.Ignored(syscall.SIGHUP) { // programs would inherit that, as from tests under nohup
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+		}
 	}
 	testscript.Main(m, map[string]func(){"hubbub": main})
 }
