@@ -18,7 +18,7 @@ import (
 // The prompt, in place of the line of keys: a line of text, the choice of a lane, or the question
 // of voices.go.
 //
-//	name of SPEAKER_01: Anna█                            enter save  esc cancel
+//	name of SPEAKER_01: Anna█                              enter ok  esc cancel
 //	merge SPEAKER_03 into Anna?  ↑ ↓ or 1-4  enter yes  esc no
 //	remember the voice of Anna, on this machine only?  y yes  n no  N never ask
 //
@@ -200,7 +200,7 @@ func (m *model) drawInput(c *canvas.Canvas, y int) {
 	t := m.input
 	right := m.w - 1
 	if m.w >= 70 {
-		keys := "enter save  esc cancel"
+		keys := "enter ok  esc cancel"
 		if t.complete != nil {
 			keys = "tab completes  enter runs"
 		}

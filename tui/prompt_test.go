@@ -50,7 +50,7 @@ func TestTextInputEnds(t *testing.T) {
 	m.askText(input)
 	typeText(m, " abcdefgh")
 	screenHas(t, m, "name:  abcd")
-	screenHas(t, m, "enter save  esc cancel")
+	screenHas(t, m, "enter ok  esc cancel")
 	press(m, "enter")
 	if got != "abcd" || m.input != nil {
 		t.Errorf("entered %q", got)
