@@ -69,12 +69,18 @@ var errOverloaded = errors.New("the streams are late")
 // With fewer, it is not their number that makes them late.
 const overloadStreams = streamsPerCore / 3
 
-// admitStream returns limits.ErrFull, limits.ErrStopping or errOverloaded, or nil if
-// this node takes one more stream of an account now, "" for any.
-func (s *Server) admitStream(account string) error {
+// overloaded reports whether the engines do not keep up with the open streams.
+func (s *Server) overloaded() bool {
 	late := s.overload.Current() // always asked, because it also logs
+	return late && s.streams.Count() >= overloadStreams
+}
+
+// admitStream returns limits.ErrFull, limits.ErrStopping or errOverloaded, or nil if
+// this node takes one more stream of an account now.
+func (s *Server) admitStream(account string) error {
+	overloaded := s.overloaded()
 	err := s.streams.Available(account)
-	if err == nil && late && s.streams.Count() >= overloadStreams {
+	if err == nil && overloaded {
 		err = errOverloaded
 	}
 	return err

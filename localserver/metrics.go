@@ -57,8 +57,8 @@ func newMetrics(s *Server) *metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	gauge(m, "hubbub_streams_open", "Open streams.", s.streams.Count)
 	gauge(m, "hubbub_streams_limit", "Maximum number of open streams.", s.streams.Limit)
-	gauge(m, "hubbub_engine_overloaded", "1 while no new streams are accepted because the open ones are late, otherwise 0.", func() float64 {
-		if s.admitStream("") == errOverloaded {
+	gauge(m, "hubbub_engine_overloaded", "1 while the open streams are late, so that no new ones are accepted, otherwise 0.", func() int {
+		if s.overloaded() {
 			return 1
 		}
 		return 0

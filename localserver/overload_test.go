@@ -44,3 +44,24 @@ func TestOverloadedNodeRefusesStreams(t *testing.T) {
 	testkit.Eventually(t, "the end of the streams", func() bool { return h.streams.Count() == 0 })
 	_ = h.openNow(created).Close()
 }
+
+// The metric shows the overload of a node that has no room for another stream anyway.
+func TestOverloadOfAFullNode(t *testing.T) {
+	t.Parallel()
+	clock := newClock()
+	h := serve(t, clock.use, func(o *setup) { o.MaxStreams = overloadStreams })
+	for range overloadStreams {
+		h.open()
+	}
+	h.do("POST", "/v1/live", testKey, nil).apiError(t, 429)
+	if h.metric("hubbub_engine_overloaded") != 0 {
+		t.Error("overloaded before a chunk is late")
+	}
+	clock.move(time.Second)
+	for range 10_000 {
+		h.overload.Observe(2 * time.Second)
+	}
+	if h.metric("hubbub_engine_overloaded") != 1 {
+		t.Error("not overloaded")
+	}
+}
