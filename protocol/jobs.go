@@ -41,7 +41,7 @@ const (
 // JobRequest is the body of POST /v1/diarize, /v1/voiceprint and /v1/identify. A
 // field that is not given, or null, has its zero value.
 type JobRequest struct {
-	// URL is a media location or an http address.
+	// URL is a media location, or an http or https address.
 	URL string `json:"url"`
 	// Model is a name; any of any length is accepted, and none is stored with the job.
 	Model string `json:"-"`
@@ -57,7 +57,7 @@ type JobRequest struct {
 	Transcription       bool `json:"transcription,omitempty"`
 	// WordsModel is the field transcriptionConfig.model, a name like Model.
 	WordsModel string `json:"-"`
-	// Webhook is an https address; "" = none.
+	// Webhook is an http or https address; "" = none.
 	Webhook           string `json:"webhook,omitempty"`
 	WebhookStatusOnly bool   `json:"webhookStatusOnly,omitempty"`
 	// Enrolment is the people of an identification.
