@@ -2,8 +2,10 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -205,7 +207,7 @@ func (a *attempt) renew() bool {
 // complete object.
 func (a *attempt) succeed(output []byte) {
 	name := a.job.ID + "/" + a.job.Attempt
-	err := a.store(name, output)
+	err := a.storeOutput(name, output)
 	if _, over := errors.AsType[*store.QuotaError](err); over || store.Full(err) {
 		a.finish(store.JobFailed, "", "The server has no space for the result.")
 		return
@@ -224,7 +226,8 @@ func (a *attempt) repeat(message string, err error) {
 	a.giveBack(a.delivery, takenPause)
 }
 
-func (a *attempt) store(name string, output []byte) error {
+// storeOutput stores the output as an object of a name, which Output reads.
+func (a *attempt) storeOutput(name string, output []byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	w, err := a.Store.CreateMedia(ctx, store.JobMedia(a.job.Account), name, a.Now)
@@ -237,6 +240,24 @@ func (a *attempt) store(name string, output []byte) error {
 		_, err = w.Commit(nil)
 	}
 	return err
+}
+
+// Output is the field output of a job, in responses and webhooks; nil = none. The error is
+// store.ErrNotFound for a job that has succeeded and whose output was deleted.
+func Output(ctx context.Context, s Store, j store.Job, now time.Time) (json.RawMessage, error) {
+	switch j.Status {
+	case store.JobFailed:
+		return json.Marshal(protocol.JobError{Error: j.Error})
+	case store.JobSucceeded:
+	default:
+		return nil, nil
+	}
+	m, err := s.OpenMedia(ctx, store.JobMedia(j.Account), j.Output, now)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = m.Close() }()
+	return io.ReadAll(m)
 }
 
 // finish writes the end of the job and removes it from the queue.

@@ -24,12 +24,7 @@ const (
 	retryPause = time.Second
 )
 
-// Media is what reading the output of a job needs of the store.
-type Media interface {
-	OpenMedia(ctx context.Context, account, name string, now time.Time) (*store.MediaReader, error)
-}
-
-// Store is what a Runner needs of the store.
+// Store is what a Runner, and Output, need of the store.
 type Store interface {
 	Job(ctx context.Context, account, id string, now time.Time) (store.Job, uint64, error)
 	UpdateJob(ctx context.Context, j store.Job, revision uint64) (uint64, error)
@@ -39,8 +34,8 @@ type Store interface {
 	RemoveEntry(ctx context.Context, entry uint64) error
 
 	CreateMedia(ctx context.Context, account, name string, now func() time.Time) (*store.MediaWriter, error)
+	OpenMedia(ctx context.Context, account, name string, now time.Time) (*store.MediaReader, error)
 	DeleteMedia(ctx context.Context, account, name string, now time.Time) error
-	Media
 }
 
 // Options configure a Runner. All but Words are required.

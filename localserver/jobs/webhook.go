@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -30,23 +29,6 @@ const (
 
 // hookPauses are the times between the requests of one webhook: three retries.
 var hookPauses = []time.Duration{0, time.Minute, 5 * time.Minute}
-
-// Output is the field output of a job; nil = none.
-func Output(ctx context.Context, media Media, j store.Job, now time.Time) (json.RawMessage, error) {
-	switch j.Status {
-	case store.JobFailed:
-		return json.Marshal(protocol.JobError{Error: j.Error})
-	case store.JobSucceeded:
-	default:
-		return nil, nil
-	}
-	m, err := media.OpenMedia(ctx, store.JobMedia(j.Account), j.Output, now)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = m.Close() }()
-	return io.ReadAll(m)
-}
 
 // deliver makes one request of a webhook, unless the next one is not due. A crash
 // after the request repeats it: a webhook is called at least once.
