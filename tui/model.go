@@ -1,16 +1,18 @@
 // Package tui displays a session: the full-screen timeline, and the summary at
 // the end. The displays without a screen are package plain.
 //
-// The screen never calls into the session. It asks for a display.State, an immutable
-// snapshot, twenty times a second and whenever a Msg wakes it. Freezing the
-// screen means keeping an old State.
+// The screen never waits for the session. It asks for a display.State, an immutable
+// snapshot, twenty times a second and whenever a Msg wakes it; calls that may wait run on
+// goroutines of their own (display.Controls). Freezing the screen means keeping an old
+// State.
 //
 // Where to look: model.go has the Bubble Tea model, keys.go the key bindings,
 // keymap.go those that users set, mouse.go the mouse, layout.go the regions of the screen,
 // viewport.go which stretch of time is shown. Each region has a file of its own:
 // header.go, timeline.go, minimap.go, latest.go, list.go, microphones.go,
 // status.go, prompt.go, help.go, presenter.go. annotate.go has names, merges and
-// bookmarks. The wire view is package wire.
+// bookmarks, voices.go the learning of voices, files.go exports and recordings, summary.go
+// the summary. The wire view is package wire.
 package tui
 
 import (

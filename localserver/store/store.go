@@ -1,6 +1,6 @@
 // Package store keeps what must outlive a request: streams with the tokens
-// that open them, the events of each stream, snapshots of speakers, media,
-// counters and keys.
+// that open them, the events of each stream, snapshots of speakers, media, jobs with
+// their queues, counters and keys.
 //
 // It is built on NATS JetStream, in one of three forms: embedded in the process
 // and in memory, embedded and on disk with every write synced, or on a cluster

@@ -11,8 +11,8 @@
 //	journal.go    the same events go to the store, and then the end of the record
 //
 // A stream has four goroutines besides the one that runs it: reader, writer,
-// journal and snapshot writer, and one more when its audio is recorded. Run
-// ends them all before it returns.
+// journal and snapshot writer, one more when its audio is recorded, and those of a
+// words.Queue when its client asked for words. Run ends them all before it returns.
 //
 // The following holds at every moment, whatever a client or the diarizer does:
 //
