@@ -26,7 +26,7 @@ const (
 	JobCanceled  = "canceled"
 )
 
-// JobStates are all of them.
+// JobStates are all states of a job.
 func JobStates() []string {
 	return []string{JobPending, JobCreated, JobRunning, JobSucceeded, JobFailed, JobCanceled}
 }

@@ -2,7 +2,8 @@ package audiofile
 
 import "sync"
 
-// Recent keeps the newest samples of a session, as 16 bits. Any goroutine may use it.
+// Recent keeps the newest samples of a session, as 16 bits. Positions count its samples
+// from 0. Any goroutine may use it.
 type Recent struct {
 	mu      sync.Mutex
 	samples []int16 // ring buffer: sample n is at n % size

@@ -22,7 +22,7 @@ const (
 	// mediaAge is when a chunk is removed. Its first chunk is written before
 	// the object is committed, so a write may take at most the difference.
 	mediaAge = 47 * time.Hour
-	// MediaWriteTime is that difference, with an hour to spare.
+	// MediaWriteTime is how long a write may take: that difference, with an hour to spare.
 	MediaWriteTime = mediaAge - MediaTTL - time.Hour
 )
 

@@ -52,7 +52,7 @@ func (s *session) Updates() <-chan Update { return s.updates }
 // Words reports whether there is what was said.
 func (s *session) Words() bool { return s.words }
 
-// Track is 0: there is one.
+// Track is 0: there is one track.
 func (s *session) Track(string) int { return 0 }
 
 // Wait blocks until the session is over and says how it ended.

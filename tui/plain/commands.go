@@ -400,7 +400,8 @@ func (a *Accessible) quit(string) error {
 // Unsaved reports whether names or bookmarks are lost at the end.
 func (a *Accessible) Unsaved() bool { return a.o.Annotations.Unsaved() }
 
-// AskToSave says that they are, and what saves them. The next quit discards them.
+// AskToSave says that names and bookmarks are not saved, what discards them (quit, such
+// as "Quit"), and what saves them. The next quit discards them.
 func (a *Accessible) AskToSave(quit string) error {
 	a.quitAsked = true
 	text := "Names and bookmarks are not saved. " + quit + " discards them"

@@ -63,8 +63,8 @@ func Log(end bool) *trace.Log {
 	return l
 }
 
-// LateLog is 60 s of a stream whose events come so late, and whose newest pong
-// took as long as reply and came that long ago.
+// LateLog is 60 s of a stream whose events come lag late, and whose newest pong took as
+// long as pong and came that long ago.
 func LateLog(lag, pong, ago time.Duration) *trace.Log {
 	l, now := trace.NewLog(), time.Unix(1_000_000, 0)
 	put := func(ago time.Duration, r trace.Record) {

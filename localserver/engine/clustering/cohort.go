@@ -47,8 +47,8 @@ func cohortMatrix(members []Embedding) *nn.Matrix {
 	return nn.Dense(Dim, len(members), flat, nil)
 }
 
-// CohortEmbeddings reads embeddings of which each component is a signed byte, in any
-// unit.
+// CohortEmbeddings reads embeddings, Dim bytes each, of which each component is a signed
+// byte, in any unit.
 func CohortEmbeddings(raw []byte) (all []Embedding) {
 	for ; len(raw) >= Dim; raw = raw[Dim:] {
 		var e Embedding

@@ -72,8 +72,9 @@ type Matching struct {
 // DefaultThreshold is the threshold of a live stream that gives none.
 const DefaultThreshold = 0.9
 
-// Confidences are the probabilities that a speaker is each of the people; the
-// rest to 1 is that the speaker is a stranger.
+// Confidences are the probabilities that a speaker is each of the people, in their order;
+// the rest to 1 is that the speaker is a stranger. duration is the speech behind the
+// centroid in seconds. The memory of out is used again.
 func Confidences(centroid *clustering.Embedding, duration float64, people []Person, out []float64) []float64 {
 	out, cohortSimilarity := Scores(centroid, people, out[:0])
 	for i, score := range out {
