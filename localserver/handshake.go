@@ -96,7 +96,7 @@ var errNotResumed = errors.New("the earlier stream could not be resumed")
 
 // begin uses up the token of a stream and makes it a running one of this node, which
 // counts until it is released. It returns the diarizer and the labels of the earlier
-// stream that it resumes, else nil. Only claim calls it.
+// stream that it resumes, else nil. It is called within claim only.
 func (s *Server) begin(ctx context.Context, rec store.Stream, people protocol.Enrolment, token, attempt string) (d stream.Diarizer, labels *stream.Labels, err error) {
 	now := s.now().UTC()
 	if err = s.admitStream(rec.Account); err == nil {
@@ -247,9 +247,9 @@ func validKey(key string) bool {
 	return err == nil && len(raw) == 16
 }
 
-// resumable returns the id of the stream that the body of POST /v1/live asks to
+// streamToResume returns the id of the stream that the body of POST /v1/live asks to
 // resume, if it is the caller's and has a usable snapshot; else "".
-func (s *Server) resumable(ctx context.Context, account string, input json.RawMessage) string {
+func (s *Server) streamToResume(ctx context.Context, account string, input json.RawMessage) string {
 	id, _ := protocol.InputField(input, "resume").(string)
 	id = strings.ToLower(id)
 	rec, err := s.lookUp(ctx, id)
@@ -272,9 +272,9 @@ func (s *Server) resumable(ctx context.Context, account string, input json.RawMe
 	return id
 }
 
-// awaitsResume reports whether the client of a stream may still resume it: the
+// resumable reports whether the client of a stream may still resume it: the
 // stream was lost a moment ago, and its speakers are stored.
-func (s *Server) awaitsResume(ctx context.Context, rec store.Stream) bool {
+func (s *Server) resumable(ctx context.Context, rec store.Stream) bool {
 	if rec.Status != store.Failed || rec.ResumedBy != "" || rec.Completed == nil || s.now().Sub(*rec.Completed) > resumeWindow {
 		return false
 	}

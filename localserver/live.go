@@ -70,7 +70,7 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	rec.Resume = s.resumable(ctx, rec.Account, input)
+	rec.Resume = s.streamToResume(ctx, rec.Account, input)
 	switch err := s.records.Create(ctx, rec, token); {
 	case errors.Is(err, store.ErrTooLarge):
 		return refused(http.StatusRequestEntityTooLarge, bodyTooLarge)
@@ -90,7 +90,7 @@ func (s *Server) streamStatus(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
-	status := protocol.LiveStatus{ID: rec.ID, Input: rec.Input, Status: string(rec.Status), ResumedBy: rec.ResumedBy, Resumable: s.awaitsResume(ctx, rec)}
+	status := protocol.LiveStatus{ID: rec.ID, Input: rec.Input, Status: string(rec.Status), ResumedBy: rec.ResumedBy, Resumable: s.resumable(ctx, rec)}
 	if rec.Started != nil {
 		status.StartedAt = new(protocol.FormatTime(*rec.Started))
 	}

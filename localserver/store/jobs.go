@@ -28,7 +28,7 @@ const (
 	JobAckWait = 30 * time.Second
 	// maxQueued bounds each queue of one account, and maxQueuedTotal both queues of all
 	// accounts. The queues are bounded separately: a job that ends leaves its queue after
-	// its notification was queued.
+	// its webhook was queued.
 	maxQueued      = 2_000
 	maxQueuedTotal = 100_000
 	// queueFull is JetStream's description of an error: maxQueued is reached.
@@ -87,11 +87,11 @@ type Job struct {
 	Error string `json:"error,omitempty"`
 	// Output is the name of the object with the result, see JobMedia.
 	Output string `json:"output,omitempty"`
-	// Hook is the notification of the job's end; nil = none.
+	// Hook is the webhook of the job; nil = none.
 	Hook *JobHook `json:"hook,omitempty"`
 }
 
-// JobHook is the state of the notification of a job's end.
+// JobHook is the state of a job's webhook.
 type JobHook struct {
 	URL        string `json:"url"`
 	StatusOnly bool   `json:"statusOnly,omitempty"`
@@ -107,7 +107,7 @@ type JobHook struct {
 // Queue is one of the two work queues.
 type Queue string
 
-// The queues: jobs to run, and notifications to send.
+// The queues: jobs to run, and webhooks to call.
 const (
 	RunQueue  Queue = "run"
 	HookQueue Queue = "hook"
@@ -261,7 +261,7 @@ func (s *Store) enqueue(ctx context.Context, q Queue, j Job, raw []byte) (entry 
 	return entry, err
 }
 
-// QueueHook queues the notification of a job. A second call for the same job within two
+// QueueHook queues the webhook of a job. A second call for the same job within two
 // minutes changes nothing.
 func (s *Store) QueueHook(ctx context.Context, j Job) error {
 	raw, err := json.Marshal(Job{ID: j.ID, Account: j.Account})

@@ -155,7 +155,7 @@ func TestLargeJob(t *testing.T) {
 }
 
 // A full queue of an account takes no more jobs of it. The jobs in it can still leave it:
-// their notifications have a queue of their own.
+// their webhooks have a queue of their own.
 func TestFullQueue(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
@@ -173,7 +173,7 @@ func TestFullQueue(t *testing.T) {
 		t.Errorf("one more job: %v", err)
 	}
 	if err := s.QueueHook(ctx, job("j2")); err != nil {
-		t.Errorf("a notification: %v", err)
+		t.Errorf("a webhook: %v", err)
 	}
 	other := job("j4")
 	if other.Account = "b"; s.CreateJob(ctx, other) != nil {
