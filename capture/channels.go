@@ -34,8 +34,8 @@ func ParseChannels(text string) (Channels, error) {
 	return Channels(n), nil
 }
 
-// mixer selects the channels of an input and converts each track to 16 kHz.
-type mixer struct {
+// converter selects the channels of an input and converts each track to 16 kHz.
+type converter struct {
 	channels int // of the input
 	selected Channels
 	tracks   []*signal.Resampler
@@ -48,7 +48,7 @@ type mixer struct {
 }
 
 // cancelled reports whether the mix has lost 20 dB, because channels have opposite phase.
-func (m *mixer) cancelled() bool { return m.mixed < 0.01*m.apart }
+func (conv *converter) cancelled() bool { return conv.mixed < 0.01*conv.apart }
 
 // channelsError is an input without the selected channels.
 type channelsError struct{ error }
@@ -63,8 +63,8 @@ func channelCount(n int) string {
 	return fmt.Sprintf("%d channels", n)
 }
 
-// newMixer returns a channelsError if the input does not have the selected channels.
-func newMixer(rate, channels int, selected Channels) (*mixer, error) {
+// newConverter returns a channelsError if the input does not have the selected channels.
+func newConverter(rate, channels int, selected Channels) (*converter, error) {
 	tracks := 1
 	switch {
 	case selected == Each:
@@ -75,63 +75,63 @@ func newMixer(rate, channels int, selected Channels) (*mixer, error) {
 	if tracks > device.MaxChannels {
 		return nil, channelsError{fail("Choose one with --channels N, or mix.", "the input has %d channels; each takes at most %d", channels, device.MaxChannels)}
 	}
-	m := &mixer{channels: channels, selected: selected, out: make([][]float32, tracks)}
+	conv := &converter{channels: channels, selected: selected, out: make([][]float32, tracks)}
 	for range tracks {
-		m.tracks = append(m.tracks, signal.NewResampler(rate, SampleRate))
+		conv.tracks = append(conv.tracks, signal.NewResampler(rate, SampleRate))
 	}
-	return m, nil
+	return conv, nil
 }
 
 // push appends to out what complete frames of input give, interleaved by track.
-func (m *mixer) push(in, out []float32) []float32 {
+func (conv *converter) push(in, out []float32) []float32 {
 	for i := range in {
 		if !(in[i] >= -audiofile.MaxSample && in[i] <= audiofile.MaxSample) {
-			m.invalid++
+			conv.invalid++
 			in[i] = 0
 		}
 	}
-	for t, rs := range m.tracks {
-		m.in = m.in[:0]
+	for t, rs := range conv.tracks {
+		conv.in = conv.in[:0]
 		switch {
-		case m.selected == Mix:
-			scale := 1 / float32(m.channels)
-			for i := 0; i < len(in); i += m.channels {
+		case conv.selected == Mix:
+			scale := 1 / float32(conv.channels)
+			for i := 0; i < len(in); i += conv.channels {
 				var sum float32
-				for _, x := range in[i : i+m.channels] {
+				for _, x := range in[i : i+conv.channels] {
 					sum += x
-					m.apart += float64(x) * float64(x)
+					conv.apart += float64(x) * float64(x)
 				}
-				m.mixed += float64(sum) * float64(sum)
-				m.in = append(m.in, sum*scale)
+				conv.mixed += float64(sum) * float64(sum)
+				conv.in = append(conv.in, sum*scale)
 			}
 		default:
 			c := t
-			if m.selected > 0 {
-				c = int(m.selected) - 1
+			if conv.selected > 0 {
+				c = int(conv.selected) - 1
 			}
-			for i := c; i < len(in); i += m.channels {
-				m.in = append(m.in, in[i])
+			for i := c; i < len(in); i += conv.channels {
+				conv.in = append(conv.in, in[i])
 			}
 		}
-		m.out[t] = rs.Push(m.in, m.out[t][:0])
+		conv.out[t] = rs.Push(conv.in, conv.out[t][:0])
 	}
-	return m.interleave(out)
+	return conv.interleave(out)
 }
 
 // flush ends the input and appends what remains.
-func (m *mixer) flush(out []float32) []float32 {
-	for t, rs := range m.tracks {
-		m.out[t] = rs.Flush(m.out[t][:0])
+func (conv *converter) flush(out []float32) []float32 {
+	for t, rs := range conv.tracks {
+		conv.out[t] = rs.Flush(conv.out[t][:0])
 	}
-	return m.interleave(out)
+	return conv.interleave(out)
 }
 
-func (m *mixer) interleave(out []float32) []float32 {
-	if len(m.out) == 1 {
-		return append(out, m.out[0]...)
+func (conv *converter) interleave(out []float32) []float32 {
+	if len(conv.out) == 1 {
+		return append(out, conv.out[0]...)
 	}
-	for i := range m.out[0] { // all tracks have the same rate, so the same length
-		for _, track := range m.out {
+	for i := range conv.out[0] { // all tracks have the same rate, so the same length
+		for _, track := range conv.out {
 			out = append(out, track[i])
 		}
 	}

@@ -36,8 +36,8 @@ type Chunk struct {
 	Level Level
 }
 
-// Sent is the audio for the streams of a session: the tracks, or Samples.
-func (c Chunk) Sent() []float32 {
+// AllTracks is the audio of all tracks, one after the other: Tracks, or Samples.
+func (c Chunk) AllTracks() []float32 {
 	if c.Tracks != nil {
 		return c.Tracks
 	}
@@ -45,7 +45,7 @@ func (c Chunk) Sent() []float32 {
 }
 
 // Apart are the samples of each track.
-func (c Chunk) Apart() [][]float32 { return slices.Collect(slices.Chunk(c.Sent(), ChunkSamples)) }
+func (c Chunk) Apart() [][]float32 { return slices.Collect(slices.Chunk(c.AllTracks(), ChunkSamples)) }
 
 // Level is the level of some audio, linear, 1 = full scale.
 type Level struct {

@@ -18,7 +18,7 @@ type decoded struct {
 	info       Info
 	noticeList *audiofile.Notices
 	dec        audiofile.Decoder
-	mixer      *mixer
+	converter  *converter
 	in         []float32 // interleaved
 	out        []float32 // converted, unread from next on
 	next       int
@@ -37,15 +37,15 @@ func newDecoded(info Info, dec audiofile.Decoder, selected Channels, n *audiofil
 			selected = 1
 		}
 	}
-	m, err := newMixer(f.Rate, f.Channels, selected)
+	conv, err := newConverter(f.Rate, f.Channels, selected)
 	if f.Mono && selected > 1 {
-		_, err = newMixer(f.Rate, info.Channels, selected) // there is no second one
+		_, err = newConverter(f.Rate, info.Channels, selected) // there is no second one
 	}
 	if err != nil {
 		return nil, audiofile.Named(info.Name, err)
 	}
-	info.Tracks = len(m.tracks)
-	return &decoded{info: info, noticeList: n, dec: dec, mixer: m, in: make([]float32, blockFrames*f.Channels)}, nil
+	info.Tracks = len(conv.tracks)
+	return &decoded{info: info, noticeList: n, dec: dec, converter: conv, in: make([]float32, blockFrames*f.Channels)}, nil
 }
 
 func (d *decoded) Info() Info        { return d.info }
@@ -72,20 +72,20 @@ func (d *decoded) Read(ctx context.Context, dst []float32) (int, error) {
 // decode converts the next block.
 func (d *decoded) decode() {
 	n, err := d.dec.Read(d.in)
-	d.out, d.next = d.mixer.push(d.in[:n-n%d.mixer.channels], d.out[:0]), 0
+	d.out, d.next = d.converter.push(d.in[:n-n%d.converter.channels], d.out[:0]), 0
 	if err == nil {
 		return
 	}
 	if d.ended = err; errors.Is(err, io.EOF) {
-		d.out = d.mixer.flush(d.out)
+		d.out = d.converter.flush(d.out)
 	} else {
 		d.ended = audiofile.Named(d.info.Name, err)
 	}
-	if d.mixer.cancelled() {
+	if d.converter.cancelled() {
 		d.noticeList.Add("its channels have opposite phase and cancel each other out in their mix: take one of them, in hubbub live and diarize with --channels 1")
 	}
-	if d.mixer.invalid > 0 {
-		d.noticeList.Add(fmt.Sprintf("%d samples were not numbers and are replaced by silence", d.mixer.invalid))
+	if d.converter.invalid > 0 {
+		d.noticeList.Add(fmt.Sprintf("%d samples were not numbers and are replaced by silence", d.converter.invalid))
 	}
 }
 

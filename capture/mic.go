@@ -57,7 +57,7 @@ type microphone struct {
 	noticeList audiofile.Notices
 
 	silence   silenceDetector
-	mixer     *mixer
+	converter *converter
 	out       []float32
 	next      int
 	timeout   time.Duration // of the next wait
@@ -121,11 +121,11 @@ func openMicWith(ctx context.Context, want string, config micConfig) (*microphon
 		}
 	}
 	var err error
-	if m.mixer, err = newMixer(m.info.Rate, m.info.Channels, m.selected); err != nil {
+	if m.converter, err = newConverter(m.info.Rate, m.info.Channels, m.selected); err != nil {
 		_ = m.Close()
 		return nil, audiofile.Named(m.info.Name, err)
 	}
-	m.info.Tracks = len(m.mixer.tracks)
+	m.info.Tracks = len(m.converter.tracks)
 	return m, nil
 }
 
@@ -198,7 +198,7 @@ func (m *microphone) Read(ctx context.Context, dst []float32) (int, error) {
 			return 0, err
 		}
 		m.timeout, m.closeWait, m.newest = m.stall, closeWait, b.at
-		m.out = m.mixer.push(b.samples, m.out)
+		m.out = m.converter.push(b.samples, m.out)
 		if m.kind == Mic {
 			m.silence.add(measure(m.out))
 		}
@@ -215,7 +215,7 @@ func (m *microphone) silent() (device string, s Silence) {
 
 // arrival is when the newest samples were read, and how many of them Read has not returned yet.
 func (m *microphone) arrival() (int64, time.Duration) {
-	return int64((len(m.out) - m.next) / len(m.mixer.tracks)), m.newest
+	return int64((len(m.out) - m.next) / len(m.converter.tracks)), m.newest
 }
 
 func (m *microphone) wait(ctx context.Context) (block, error) {

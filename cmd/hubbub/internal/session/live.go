@@ -146,7 +146,7 @@ func (l *Live) sendChunks(interrupt context.Context) error {
 		if failed != nil {
 			continue // the recording contains what was captured until the source has ended
 		}
-		if failed = l.Stream.Send(c.Seq, c.Sent()); failed != nil {
+		if failed = l.Stream.Send(c.Seq, c.AllTracks()); failed != nil {
 			l.end()
 		}
 	}
