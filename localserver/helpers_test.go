@@ -123,10 +123,10 @@ func (r reply) hasStatus(t testing.TB, what string, status int) {
 	}
 }
 
-// apiError checks that a response is a complete ErrorResponse with a status.
-func (r reply) apiError(t testing.TB, status int) protocol.ErrorResponse {
+// apiError checks that a response is a complete ApiError with a status.
+func (r reply) apiError(t testing.TB, status int) protocol.APIError {
 	t.Helper()
-	var e protocol.ErrorResponse
+	var e protocol.APIError
 	dec := json.NewDecoder(bytes.NewReader(r.body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&e); err != nil {

@@ -119,7 +119,7 @@ func respond(w http.ResponseWriter, status int, body any) error {
 	return nil
 }
 
-// refuse responds with an ErrorResponse. The message is for clients; details
+// refuse responds with an ApiError. The message is for clients; details
 // belong in the log, under the same request id.
 func refuse(w http.ResponseWriter, r *http.Request, status int, message string) {
 	switch status {
@@ -130,5 +130,5 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, message string) 
 			w.Header().Set("Retry-After", "1")
 		}
 	}
-	_ = respond(w, status, protocol.ErrorResponse{RequestID: requestID(r.Context()), Message: message})
+	_ = respond(w, status, protocol.APIError{RequestID: requestID(r.Context()), Message: message})
 }

@@ -86,8 +86,8 @@ func (s LiveStatus) ResumeAt() (seconds float64, known bool) {
 // FormatTime is the form of times in bodies: YYYY-MM-DDThh:mm:ssZ, in UTC.
 func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
-// ErrorResponse is the body of every HTTP error but 400: the schema ApiError.
-type ErrorResponse struct {
+// APIError is the body of every HTTP error but 400: the schema ApiError.
+type APIError struct {
 	RequestID string `json:"requestId"`
 	Message   string `json:"message"`
 }

@@ -1,7 +1,8 @@
 // Package protocol is the vocabulary that clients and servers of the
 // diarization service share: stream messages, HTTP bodies and their validation,
 // audio frames, labels, the timeline of turns that a stream's events build,
-// annotations, and RTTM, the format in which turns are written.
+// annotations, and RTTM, the format in which turns are written. It also has small functions
+// that packages on both sides need, such as Clean, MarshalLine and Sleep.
 package protocol
 
 import (

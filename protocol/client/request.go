@@ -175,7 +175,7 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 func (c *Client) responseError(resp *http.Response, body []byte) *ResponseError {
 	e := &ResponseError{Status: resp.StatusCode, RetryAfter: protocol.RetryAfter(resp.Header)}
 	var spec struct {
-		protocol.ErrorResponse
+		protocol.APIError
 		Errors []protocol.ValidationError `json:"errors"`
 	}
 	e.own = json.Unmarshal(body, &spec) == nil
