@@ -86,8 +86,8 @@ func completed(next http.Handler) http.Handler {
 	})
 }
 
-// route is the pattern that a request matched. There are about a dozen,
-// whatever clients request.
+// route is the pattern that a request matched. Their number is bounded, whatever clients
+// request.
 func route(r *http.Request) string {
 	if r.Pattern == "" {
 		return "none"

@@ -117,7 +117,7 @@ type Options struct {
 // It was measured (docs/performance.md): `hubbub serve` limited to one hardware thread,
 // and `hubbub load` on another one with more and more streams, as long as the 99th
 // percentile of the events' lag was below 1.5 s and no chunk was dropped. The slowest
-// machine processed 40 streams and not 50, a current one 100. The default is two
+// machine processed 40 streams and not 50, a current one 90 to 110. The default is two
 // thirds of 40, rounded up to a multiple of five: machines differ, and have other
 // work.
 const streamsPerCore = 30

@@ -24,7 +24,7 @@ type bucket struct {
 // bucketConfig says what a bucket holds, and for how long.
 type bucketConfig struct {
 	to       *bucket
-	name     string
+	name     string // of data folders and clusters that exist: it stays, whatever the code calls the bucket
 	storage  jetstream.StorageType
 	ttl      time.Duration // of a value from its last write; 0 = it does not expire
 	maxValue int32         // bytes

@@ -161,7 +161,8 @@ const sinceEntries = 256
 
 // Progress is how far a stream is, published by the node that runs it. It is not
 // stored and may be lost: it tells watchers when to read the store, and only what is
-// stored counts.
+// stored counts. While a cluster is updated, nodes of both builds read it: its names in
+// JSON and its subject stay.
 type Progress struct {
 	// Stored is how many events are in the journal.
 	Stored int `json:"kept"`
