@@ -1,6 +1,11 @@
 // Package capture turns a microphone, a file, standard input or the built-in
 // demo into one kind of thing: chunks of 100 ms, 16 kHz, mono, float32, stamped
 // with the capture clock.
+//
+// Begin with Open in source.go, which opens a Source: mic.go is a device, pair.go two of
+// them, decoded.go what is decoded, from file.go, stdin.go or ffmpeg.go. chunkreader.go
+// makes chunks of it. lasting.go and outage.go bridge the time in which a device delivers
+// nothing.
 package capture
 
 import (

@@ -8,12 +8,16 @@
 // server listens on no port.
 //
 // A call that returned nil has been written; on disk it survives a kill at any
-// moment. Everything expires, so that a store does not grow without bound: see
-// streamTTL, eventTTL, snapshotTTL, MediaTTL and JobTTL.
+// moment. Everything but secrets and keys expires, so that a store does not grow without
+// bound: see streamTTL, eventTTL, snapshotTTL, MediaTTL and JobTTL.
 //
 // A call without a response is made again until its context ends, and finds out
 // whether an earlier attempt was carried out. If that remains open, Unknown
 // reports so.
+//
+// Each kind of record has files of its own, such as streams.go, journal.go for events, and
+// media.go. bucket.go has what they share: keys, compare-and-set and listing; retry.go
+// repeats calls, space.go refuses what a full disk has no room for.
 package store
 
 import (

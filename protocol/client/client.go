@@ -2,6 +2,11 @@
 // WebSocket, streams that reconnect and resume, watching of other clients'
 // streams, and a probe of the connection. Errors name what happened and carry a
 // method Hint that says what to do.
+//
+// Where to look: request.go has the HTTP operations, dial.go and stream.go one stream,
+// resilient.go one that outlives its connections, with sendbuffer.go and sender.go for its
+// audio and merger.go for its events, tracks.go several at once, watcher.go and follow.go
+// watching. reconnect.go is the policy of reconnecting, errors.go explains errors.
 package client
 
 import (

@@ -2,6 +2,10 @@
 // kinds of source: Live sends audio to a service, Watched receives a stream that
 // another client sends, Replay plays a recording. They share one lifecycle, Run,
 // and three displays: the full screen, text, and sentences for screen readers.
+//
+// Where to look: live.go, watched.go and replay.go are the sessions, output.go is where the
+// events of the first two go, fullscreen.go, text.go and accessible.go are the displays,
+// and page.go adds the page for an audience to one of them.
 package session
 
 import (
