@@ -175,18 +175,18 @@ type ResponseInfo struct {
 
 // Skew is how far this machine's clock is ahead of the service's when the
 // response was received, and whether that is known. The header counts seconds.
-func (a ResponseInfo) Skew(received time.Time) (time.Duration, bool) {
-	if a.Date.IsZero() {
+func (i ResponseInfo) Skew(received time.Time) (time.Duration, bool) {
+	if i.Date.IsZero() {
 		return 0, false
 	}
-	return received.Add(-a.Took / 2).Sub(a.Date.Add(time.Second / 2)), true
+	return received.Add(-i.Took / 2).Sub(i.Date.Add(time.Second / 2)), true
 }
 
 func responseInfo(resp *http.Response, took time.Duration) ResponseInfo {
-	a := ResponseInfo{Status: resp.StatusCode, Proto: resp.Proto, Took: took,
+	i := ResponseInfo{Status: resp.StatusCode, Proto: resp.Proto, Took: took,
 		Via: protocol.Clean(resp.Header.Get("Via"), 80), Type: protocol.Clean(resp.Header.Get("Content-Type"), 80)}
-	a.Date, _ = http.ParseTime(resp.Header.Get("Date"))
-	return a
+	i.Date, _ = http.ParseTime(resp.Header.Get("Date"))
+	return i
 }
 
 // TestOnce checks that the service responds and accepts the API key, without a retry.

@@ -162,7 +162,7 @@ func checkChunk(samples []float32) error {
 // The write is bounded by 10 s, more if the service is behind; a failed one ends the
 // stream. An error that is ErrStreamOver says that the stream had ended.
 func (s *Stream) Send(seq int64, samples []float32) error {
-	if err := cmp.Or(checkChunk(samples), s.over()); err != nil {
+	if err := cmp.Or(checkChunk(samples), s.checkOpen()); err != nil {
 		return err
 	}
 	begun := time.Now()
@@ -255,7 +255,7 @@ func (s *Stream) sending() sendingState {
 // without an event or acknowledged audio, later if it is behind: receive until
 // Events is closed, then call Wait. A second call does nothing.
 func (s *Stream) EndOfStream() error {
-	if err := s.over(); err != nil {
+	if err := s.checkOpen(); err != nil {
 		return err
 	}
 	s.mu.Lock()

@@ -305,8 +305,8 @@ type ping struct {
 	sent   int64 // chunks before it
 }
 
-// over is overError once the stream has ended, or nil.
-func (s *Stream) over() error {
+// checkOpen is overError once the stream has ended, or nil.
+func (s *Stream) checkOpen() error {
 	select {
 	case <-s.aborted:
 		return s.overError()

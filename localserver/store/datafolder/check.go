@@ -84,6 +84,7 @@ func lockStore(dir string) (*Lock, error) {
 	return Acquire(dir)
 }
 
+// NoStore is the error for a folder without a store. It carries a hint.
 func NoStore(dir string) error {
 	return hint.Add(fmt.Errorf("there is no store in %s", dir),
 		"Give the folder that the server was given with --data; with --nats the store is on the cluster.")
