@@ -9,9 +9,8 @@ import (
 // The help of the wire view has another page, or several: what its figures mean.
 //
 //	figures 1 of 1, ? next, esc closes
-//	lag 1.0 s, most 1.2 s   from the sending of audio to the arrival of its event; the
-//	                        longest of this stream
-//	ping 0.4 ms             from a ping to its pong
+//	lag, max           from sending audio to its event; the largest so far
+//	ping, no pong for  round trip of a ping; age of the oldest without a pong
 
 // Figures explains the figures in the order in which the view has them.
 var Figures = []struct{ Name, Text string }{

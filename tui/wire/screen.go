@@ -13,7 +13,7 @@ import (
 // The wire view, from the top. Rows in brackets depend on the height.
 //
 //	hubbub  wire view  to built-in server  sent 412, 2.6 MB  received 31, 2.4 kB  0:42   header
-//	● open 0:41   service on time   lag 1.0 s, most 1.2 s   last reply 1 s ago                verdict
+//	● open 0:41   service on time   lag 1.0 s, max 1.2 s   last reply 1 s ago                 verdict
 //	pace 1.00   real time   queue 0   0 retransmitted   ping 0.4 ms                      (figures)
 //	0 B unacknowledged   RTT 0.1 ms   largest gap 101 ms   longest write 0.2 ms          (socket)
 //	gaps, last 60 s  ▁▁▁▁▁▁▁▁▁▁▁▁█▁▁▁▁▁▁▁╳▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁   (gap chart)
