@@ -252,8 +252,8 @@ func (t *Timeline) Snapshot() Snapshot {
 	return Snapshot{Lanes: slices.Clone(t.lanes), Decided: t.decided, Counts: t.counts, Texts: t.texts}
 }
 
-// SnapshotOf is the timeline of finished turns, in any order. Invalid turns are ignored: they may
-// come from a file that was edited.
+// SnapshotOf is the timeline of finished turns, in any order. They may come from a file that was
+// edited: invalid turns are ignored, those of a speaker that overlap stay.
 func SnapshotOf(turns []Turn) (s Snapshot) {
 	turns = slices.Clone(turns)
 	slices.SortStableFunc(turns, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
