@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"hubbub/localserver/certificate"
 	"hubbub/protocol"
 	"hubbub/protocol/testkit"
@@ -203,5 +205,22 @@ func TestIncompleteBody(t *testing.T) {
 	res, _ := serve(t, plain).raw("POST /v1/live HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+testKey+"\r\nContent-Length: 3\r\n\r\n{}", true)
 	if res.StatusCode != 400 || !strings.Contains(string(res.body), "could not be read") {
 		t.Errorf("%d %s", res.StatusCode, res.body)
+	}
+}
+
+// A parameter that is given twice has no value that its client can have meant.
+func TestRepeatedParameters(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	for path, field := range map[string]string{
+		"/v2/jobs?limit=5&limit=6":                               "limit",
+		"/v2/jobs?status=failed&status=":                         "status",
+		"/v1/media?after=media://a&after=media://b":              "after",
+		"/v1/live/" + uuid.NewString() + "/events?from=1&from=2": "from",
+	} {
+		res := h.do("GET", path, testKey, nil)
+		if res.StatusCode != 400 || !strings.Contains(string(res.body), `"field":"`+field+`"`) {
+			t.Errorf("%s: %d %s", path, res.StatusCode, res.body)
+		}
 	}
 }

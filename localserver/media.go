@@ -230,11 +230,7 @@ func (s *Server) deleteMedia(w http.ResponseWriter, r *http.Request) error {
 // queryLocation reads a media location from a query and returns its name.
 func queryLocation(query url.Values, field string) (name string, err error) {
 	location := protocol.MediaLocation{URL: query.Get(field)}
-	invalid := location.Validate()
-	if invalid == nil && len(query[field]) != 1 {
-		invalid = protocol.Invalid(field, "must be given once")
-	}
-	if invalid != nil {
+	if invalid := location.Validate(); invalid != nil {
 		invalid.Errors[0].Field = field
 		return "", invalid
 	}

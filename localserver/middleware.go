@@ -234,12 +234,18 @@ func (s *Server) admitRequest(w http.ResponseWriter, r *http.Request, pattern st
 	return nil
 }
 
-// queried is an operation with parameters in its address. It refuses malformed ones:
-// URL.Query leaves them out, as if they were not given.
+// queried is an operation with parameters in its address. It refuses malformed and
+// repeated ones: URL.Query leaves them out, and Get all but the first.
 func queried(next handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if _, err := url.ParseQuery(r.URL.RawQuery); err != nil {
+		query, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil {
 			return protocol.Invalid("query", "is malformed: %v", err)
+		}
+		for name, values := range query {
+			if len(values) > 1 {
+				return protocol.Invalid(name, "must be given once")
+			}
 		}
 		return next(w, r)
 	}

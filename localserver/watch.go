@@ -64,7 +64,7 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) error {
 // for words.
 func watchQuery(query url.Values) (from int, words bool, err error) {
 	if query.Has("from") {
-		if from, err = strconv.Atoi(query.Get("from")); err != nil || from < 0 || len(query["from"]) != 1 {
+		if from, err = strconv.Atoi(query.Get("from")); err != nil || from < 0 {
 			return 0, false, protocol.Invalid("from", "must be a whole number, 0 or more: how many messages are there already")
 		}
 	}

@@ -115,7 +115,7 @@ func TestWatchQuery(t *testing.T) {
 		field string // that is invalid
 	}{
 		"": {}, "from=0": {}, "from=7&words=true": {from: 7, words: true}, "words=false": {}, "words=": {},
-		"from=-1": {field: "from"}, "from=": {field: "from"}, "from=x": {field: "from"}, "from=1&from=2": {field: "from"},
+		"from=-1": {field: "from"}, "from=": {field: "from"}, "from=x": {field: "from"},
 		"from=99999999999999999999": {field: "from"}, "words=yes": {field: "words"},
 	} {
 		values, err := url.ParseQuery(query)
