@@ -165,11 +165,13 @@ func readRecords(dataDir string) (map[string]Record, error) {
 	return named, errors.Join(errs...)
 }
 
-// pruneRecords deletes the records of API keys that expired long ago.
+// pruneRecords deletes the records of API keys that expired long ago. Those of revoked
+// ones remain: without its record a key is valid again when a clock that was ahead is set
+// back.
 func pruneRecords(dataDir string, now time.Time) {
 	named, _ := readRecords(dataDir)
 	for name, r := range named {
-		if r.expired(now, keptRecord) {
+		if r.Revoked == nil && r.expired(now, keptRecord) {
 			_ = os.Remove(filepath.Join(dataDir, recordFolder, name+recordSuffix)) // the next call tries again
 		}
 	}

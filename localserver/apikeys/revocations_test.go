@@ -134,6 +134,21 @@ func TestRecordsArePruned(t *testing.T) {
 	}
 }
 
+// A key that was revoked stays so after the clock was ahead of its expiry and set back.
+func TestRevocationsOutliveAClockThatIsAhead(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	key := mustCreate(t, dir, "a", PlanPro, time.Hour, now)
+	_, _, err := Revoke(dir, key, now)
+	testkit.NoError(t, err)
+	mustCreate(t, dir, "b", PlanPro, time.Hour, now.Add(keptRecord+2*time.Hour))
+	k, err := NewKeyring(nil, dir, time.Now, slog.New(slog.DiscardHandler))
+	testkit.NoError(t, err)
+	if who, ok := k.Identify(key); ok {
+		t.Errorf("a revoked key is valid: %+v", who)
+	}
+}
+
 // On a cluster a key is refused by all nodes, wherever it was signed and
 // revoked, also by nodes that start later, and while the store does not respond.
 func TestNodesExchangeRevocations(t *testing.T) {
