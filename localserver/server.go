@@ -324,7 +324,7 @@ func (s *Server) stop(ctx context.Context, reason error) error {
 		}
 		if err != nil {
 			err = hint.Add(fmt.Errorf("streams or watchers that did not end in time were disconnected: %w", err),
-				"With --drain, streams have time to end by themselves.")
+				"Give streams more time to end by themselves, with --drain TIME.")
 		}
 		if late := s.http.Shutdown(ctx); late != nil {
 			// A transfer that is cut off fails for its client; it is no error of
