@@ -75,6 +75,15 @@ func TestClaimedPermit(t *testing.T) {
 	}
 }
 
+// A permit that cannot be read may be used up.
+func TestUnreadablePermit(t *testing.T) {
+	s := open(t, "")
+	testkit.NoError(t, s.media.names.Put(t.Context(), permitPrefix+"permit", []byte("{")))
+	if used, err := s.MediaUsed(t.Context(), "permit"); !used || err != nil {
+		t.Errorf("used %v, %v", used, err)
+	}
+}
+
 // A claim that was neither used nor given back, because its server has died, is taken over.
 func TestAbandonedClaimOfAPermit(t *testing.T) {
 	s := open(t, "")
