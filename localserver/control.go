@@ -45,8 +45,7 @@ func (s *Server) startControl(ctx context.Context) {
 		defer busy.Store(false)
 		s.backUp(w, r)
 	})
-	s.control = &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout,
-		MaxHeaderBytes: maxHeader, ErrorLog: s.http.ErrorLog}
+	s.control = s.newHTTPServer(mux)
 	go func() {
 		if err := s.control.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("the store can no longer be backed up while the server runs", "error", err)

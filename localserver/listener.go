@@ -57,7 +57,8 @@ func (s *Server) listen(ctx context.Context) (err error) {
 	return err
 }
 
-// serveListeners starts the accepting of connections at the ports.
+// serveListeners starts the accepting of connections at the ports. Everything else has
+// started: one that fails stops the server.
 func (s *Server) serveListeners() {
 	s.http = s.newHTTPServer(s.routes())
 	if s.tls != nil {
@@ -66,12 +67,12 @@ func (s *Server) serveListeners() {
 		s.http.Protocols.SetHTTP1(true)
 		s.http.Protocols.SetUnencryptedHTTP2(true)
 	}
-	go s.serve(s.http, s.listener, s.tls.Config())
 	if s.metricsListener != nil {
 		s.metricsHTTP = s.newHTTPServer(s.newHandler(map[string]http.Handler{metricsRoute: s.metrics.handler()}))
 		go s.serve(s.metricsHTTP, s.metricsListener, nil)
 		s.log.Info("serving metrics", "address", s.MetricsAddr().String())
 	}
+	go s.serve(s.http, s.listener, s.tls.Config())
 }
 
 // serve accepts connections until the server stops, with TLS if there is a

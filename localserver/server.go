@@ -175,10 +175,10 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 	if err = s.startJobs(ctx); err != nil {
 		return nil, err
 	}
-	s.serveListeners()
 	s.startControl(ctx)
-	go s.monitorStore()
 	s.startTasks()
+	s.serveListeners()
+	go s.monitorStore()
 	s.log.Info("serving", "url", s.URL(), "address", s.Addr().String(), "version", o.Version, "node", s.node)
 	return s, nil
 }
