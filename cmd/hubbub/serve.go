@@ -73,7 +73,9 @@ transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
   hubbub serve --api-key secret --fault close=1011@10s,times=1 --fault event-lag=3s`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o, err := f.serverOptions(f.log.logger(a.Stderr))
+			log, endLog := startLog(a.Stderr, f.log.handler)
+			defer endLog()
+			o, err := f.serverOptions(log)
 			if err != nil {
 				return err
 			}
@@ -147,15 +149,15 @@ func (f *logFlags) add(cmd *cobra.Command) {
 	f.level.add(cmd, "log-level", "", "lowest `LEVEL` that is logged: debug, info, warn or error")
 }
 
-// logger writes one line for each record, of the chosen level or above.
-func (f *logFlags) logger(w io.Writer) *slog.Logger {
+// handler writes one line for each record, of the chosen level or above.
+func (f *logFlags) handler(w io.Writer) slog.Handler {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(f.level.value)) // every choice is the name of a level
 	o := &slog.HandlerOptions{Level: level}
 	if f.format.value == "json" {
-		return slog.New(slog.NewJSONHandler(w, o))
+		return slog.NewJSONHandler(w, o)
 	}
-	return slog.New(slog.NewTextHandler(w, o))
+	return slog.NewTextHandler(w, o)
 }
 
 // serve runs until it is interrupted, which is the normal end of a server. Then
