@@ -146,20 +146,27 @@ func (w *responseRecorder) Write(p []byte) (int, error) {
 // discardTimeout is how long the rest of a body is read and discarded.
 const discardTimeout = 5 * time.Second
 
-// discardBody reads what a handler has left of the body, for a while: a client that sends
-// all of it before it reads would lose the response otherwise, because closing a connection
-// with unread data resets it. net/http reads 256 KiB at most, and nothing if the client
-// ends the connection.
+// discardBody sends the response and reads what a handler has left of the body, for a
+// while: a client that sends all of it before it reads would lose the response otherwise,
+// because closing a connection with unread data resets it. net/http reads 256 KiB at most,
+// and nothing if the client ends the connection; and it reads before it sends.
 func (w *responseRecorder) discardBody() {
 	body := w.request.Body
 	switch awaited, ok := body.(*awaitedBody); {
 	case w.request.ContentLength == 0, w.status == http.StatusSwitchingProtocols, w.status == http.StatusRequestTimeout:
 		return
+	case w.request.ProtoMajor == 2: // the connection stays open
+		return
 	case ok && !awaited.permitted: // the client does not send it
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(discardTimeout)) // not supported in some tests only
-	_, _ = io.Copy(io.Discard, body)
+	control := http.NewResponseController(w) // nothing of it is supported in some tests only
+	_ = control.SetReadDeadline(time.Now().Add(discardTimeout))
+	_ = control.EnableFullDuplex()
+	_ = control.Flush()
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		panic(http.ErrAbortHandler) // what follows on the connection is not a request
+	}
 }
 
 // awaitedBody is a body that a client sends when it is permitted to (Expect: 100-continue),

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 
 	"hubbub/localserver/store"
@@ -110,12 +111,14 @@ func respond(w http.ResponseWriter, status int, body any) error {
 	if err != nil { // every body is of a type of this module that marshals
 		panic(err)
 	}
+	raw = append(raw, '\n')
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(raw)))
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(raw, '\n')) // fails only if the client is gone
+	_, _ = w.Write(raw) // fails only if the client is gone
 	return nil
 }
 
