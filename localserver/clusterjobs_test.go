@@ -3,15 +3,19 @@
 package localserver
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"hubbub/capture/audiofile"
 	"hubbub/localserver/apikeys"
+	"hubbub/localserver/store"
+	"hubbub/protocol/testkit"
 )
 
 // TestClusterOfJobs kills the node that runs a job: another one takes the job, completes
@@ -74,5 +78,32 @@ func TestClusterOfJobs(t *testing.T) {
 		if c := <-calls; !strings.Contains(c.body, id) {
 			t.Error(c.body)
 		}
+	}
+}
+
+// Of concurrent writers of a job's record one succeeds, and whoever is refused can read what
+// was written: a request for the job whose record a worker writes returns it.
+func TestClusterOfRecords(t *testing.T) {
+	var nodes [2]*store.Store
+	for i, n := range natsCluster(t)[:2] {
+		s, err := store.Open(t.Context(), store.Options{URL: n.url})
+		testkit.NoError(t, err)
+		t.Cleanup(func() { _ = s.Close() })
+		nodes[i] = s
+	}
+	for i := range 20 {
+		j := store.Job{ID: fmt.Sprint("job", i), Account: "a"}
+		var writers sync.WaitGroup
+		for _, s := range nodes {
+			writers.Go(func() {
+				if _, err := s.UpdateJob(t.Context(), j, 0); err != nil && !errors.Is(err, store.ErrConflict) {
+					t.Error(err)
+				}
+				if _, _, err := s.Job(t.Context(), j.Account, j.ID, time.Now()); err != nil {
+					t.Errorf("%s: %v", j.ID, err)
+				}
+			})
+		}
+		writers.Wait()
 	}
 }

@@ -79,10 +79,8 @@ func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
 	if errors.Is(err, store.ErrNotFound) {
 		a.job = d.Job // a record that cannot be read is replaced
 		if a.revision, err = r.Store.UpdateJob(ctx, a.job, a.revision); errors.Is(err, store.ErrConflict) {
-			// The handler writes it at this moment, or its time is over. A cluster reports
-			// the conflict before the other record can be read: then the job comes again.
 			a.job, a.revision, err = r.Store.Job(ctx, d.Job.Account, d.Job.ID, r.Now())
-			if errors.Is(err, store.ErrNotFound) && r.Now().Sub(d.Job.Created) >= store.JobTTL {
+			if errors.Is(err, store.ErrNotFound) { // its time is over; else the handler has just written it
 				return a, errOver
 			}
 		}

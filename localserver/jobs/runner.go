@@ -152,8 +152,6 @@ func (r *Runner) take(d *store.Delivery) {
 		r.leaveQueue(a.job, d.Job.Entry)
 	case errors.Is(err, errTaken):
 		r.giveBack(d, takenPause)
-	case errors.Is(err, store.ErrNotFound): // its record is being written
-		r.giveBack(d, retryPause)
 	case err != nil:
 		if r.ctx.Err() == nil {
 			r.Logger.Warn("a job could not be begun yet", "job", d.Job.ID, "error", err)

@@ -198,7 +198,8 @@ func read[T any](ctx context.Context, b bucket, key string) (value T, revision u
 }
 
 // write writes a value if the newest one has the given revision, 0 if there must be
-// none, and returns the new one. ErrConflict says that another writer came first. An
+// none, and returns the new one. ErrConflict says that another writer came first, and what
+// it has written can be read: a cluster refuses a write as soon as another one begins. An
 // attempt whose response was lost counts as written if the value reads as it was to be.
 func (b bucket) write(ctx context.Context, key string, value []byte, revision uint64) (next uint64, err error) {
 	attempted := false
@@ -208,17 +209,14 @@ func (b bucket) write(ctx context.Context, key string, value []byte, revision ui
 			attempted = true
 			return err
 		}
-		if !attempted {
-			return ErrConflict
-		}
 		entry, err := b.Get(ctx, key)
 		missing := errors.Is(err, jetstream.ErrKeyNotFound)
 		switch {
 		case err != nil && !missing:
 			return err
-		case missing && revision == 0, !missing && entry.Revision() == revision: // the earlier attempt is not complete yet
+		case missing && revision == 0, !missing && entry.Revision() == revision: // the other write, or the earlier attempt, is not complete yet
 			return errRetry
-		case missing || !bytes.Equal(entry.Value(), value):
+		case missing || !attempted || !bytes.Equal(entry.Value(), value):
 			return ErrConflict
 		}
 		next = entry.Revision()
