@@ -271,10 +271,9 @@ func (b bucket) change(ctx context.Context, key string, step func(ctx context.Co
 }
 
 // each calls visit for the newest value of every key that matches one of some
-// patterns, once it has seen everything up to a revision. The revision is that of a
-// matching key, or 0. A value that visit cannot read is ignored.
-func (b bucket) each(ctx context.Context, patterns []string, upTo uint64, visit func(jetstream.KeyValueEntry) error) error {
-	entries, err := b.newest(ctx, patterns, upTo)
+// patterns. A value that visit cannot read is ignored.
+func (b bucket) each(ctx context.Context, patterns []string, visit func(jetstream.KeyValueEntry) error) error {
+	entries, err := b.newest(ctx, patterns)
 	if err == nil {
 		err = b.addMissed(ctx, patterns, entries)
 	}
@@ -294,7 +293,7 @@ func (b bucket) each(ctx context.Context, patterns []string, upTo uint64, visit 
 
 // each is bucket.each for the JSON values of the keys that match one pattern.
 func each[T any](ctx context.Context, b bucket, pattern string, visit func(key string, value T)) error {
-	return b.each(ctx, []string{pattern}, 0, func(entry jetstream.KeyValueEntry) error {
+	return b.each(ctx, []string{pattern}, func(entry jetstream.KeyValueEntry) error {
 		value, err := decode[T](entry.Key(), entry.Value())
 		if err == nil {
 			visit(entry.Key(), value)
@@ -307,10 +306,15 @@ func each[T any](ctx context.Context, b bucket, pattern string, visit func(key s
 // stored. It does not say so when the last ones are removed before it has read them.
 const watchIdle = time.Second
 
-// newest watches the keys until it has seen the newest value of each one, and
-// everything up to a revision.
-func (b bucket) newest(ctx context.Context, patterns []string, upTo uint64) (map[string]jetstream.KeyValueEntry, error) {
-	lister, err := b.kv.WatchFiltered(ctx, patterns)
+// newest watches the keys until it has seen the newest value of each one: all up to the
+// revision that the leader has, because the replica that a watcher reads may be behind. One
+// that sees no more reports nothing.
+func (b bucket) newest(ctx context.Context, patterns []string) (map[string]jetstream.KeyValueEntry, error) {
+	upTo, err := b.last(ctx, patterns)
+	if err != nil {
+		return nil, err
+	}
+	lister, err := b.kv.WatchFiltered(ctx, slices.Clone(patterns)) // it changes them
 	if err != nil {
 		return nil, err
 	}
@@ -318,12 +322,15 @@ func (b bucket) newest(ctx context.Context, patterns []string, upTo uint64) (map
 	entries := map[string]jetstream.KeyValueEntry{}
 	idle := time.NewTimer(watchIdle)
 	defer idle.Stop()
-	for complete := false; !complete || upTo > 0; {
+	for complete, seen := false, uint64(0); !complete || seen < upTo; {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-idle.C:
-			complete = true
+			if seen < upTo { // or it was removed
+				clear(entries)
+			}
+			return entries, nil
 		case entry, ok := <-lister.Updates():
 			idle.Reset(watchIdle)
 			switch {
@@ -332,13 +339,36 @@ func (b bucket) newest(ctx context.Context, patterns []string, upTo uint64) (map
 			case entry == nil: // the end of what was stored
 				complete = true
 			default:
-				if entries[entry.Key()] = entry; entry.Revision() >= upTo {
-					upTo = 0
-				}
+				entries[entry.Key()] = entry
+				seen = max(seen, entry.Revision())
 			}
 		}
 	}
 	return entries, nil
+}
+
+// last returns the newest revision of all keys that match one of some patterns, or 0. A
+// bucket without replicas needs none.
+func (b bucket) last(ctx context.Context, patterns []string) (revision uint64, err error) {
+	if b.stream.store.replicas == 1 {
+		return 0, nil
+	}
+	for _, pattern := range patterns {
+		err = retry(ctx, func(ctx context.Context) error {
+			newest, err := b.stream.GetLastMsgForSubject(ctx, b.prefix+pattern)
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
+				return nil
+			}
+			if err == nil {
+				revision = max(revision, newest.Sequence)
+			}
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return revision, nil
 }
 
 // addMissed adds the keys that a watcher has not seen: it follows the order of

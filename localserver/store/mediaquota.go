@@ -26,7 +26,7 @@ func (e *QuotaError) Error() string {
 // ListMedia returns the objects of an account that can be read, sorted by name, and how
 // many bytes of its quota are used.
 func (s *Store) ListMedia(ctx context.Context, account string, now time.Time) (objects []MediaInfo, used int64, err error) {
-	a, err := s.accountMedia(ctx, mediaKey(account, ""), 0)
+	a, err := s.accountMedia(ctx, mediaKey(account, ""))
 	if err != nil {
 		return nil, 0, s.report("list media", err)
 	}
@@ -60,12 +60,11 @@ type accountEntry struct {
 	revision uint64
 }
 
-// accountMedia reads what the account of some record's key has stored, at least
-// up to a revision.
-func (s *Store) accountMedia(ctx context.Context, key string, upTo uint64) (accountMedia, error) {
+// accountMedia reads what the account of some record's key has stored.
+func (s *Store) accountMedia(ctx context.Context, key string) (accountMedia, error) {
 	a := accountMedia{map[string]mediaRecord{}, map[string]accountEntry{}}
 	account := strings.Split(key, ".")[1]
-	err := s.media.names.each(ctx, []string{namePrefix + account + ".*", unreferencedPrefix + account + ".*"}, upTo,
+	err := s.media.names.each(ctx, []string{namePrefix + account + ".*", unreferencedPrefix + account + ".*"},
 		func(entry jetstream.KeyValueEntry) error {
 			if strings.HasPrefix(entry.Key(), namePrefix) {
 				rec, err := decode[mediaRecord](entry.Key(), entry.Value())
@@ -137,7 +136,7 @@ func (w *MediaWriter) reserve(n int64) error {
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, mediaTimeout)
 	defer cancel()
-	a, err := w.store.accountMedia(ctx, w.key, w.lease)
+	a, err := w.store.accountMedia(ctx, w.key)
 	if err != nil {
 		return err
 	}

@@ -228,7 +228,7 @@ func TestKeysThatAreRemovedMeanwhile(t *testing.T) {
 		}
 	}}
 	found := map[string]bool{}
-	err := names.each(ctx, []string{"n.a.*"}, 0, func(entry jetstream.KeyValueEntry) error {
+	err := names.each(ctx, []string{"n.a.*"}, func(entry jetstream.KeyValueEntry) error {
 		found[entry.Key()] = true
 		return nil
 	})
