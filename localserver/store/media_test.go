@@ -451,3 +451,22 @@ func TestMediaAreReadAfterAnElection(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A replacement that is refused leaves the object: the write that comes first may fail, too.
+func TestMediaAfterARefusedReplacement(t *testing.T) {
+	s := open(t, "")
+	put(t, s, "a", "x", []byte("content"), noon)
+	failed := errors.New("no leader")
+	results := []error{jetstream.ErrKeyRevisionMismatch, failed}
+	err := s.changeRecord(t.Context(), mediaKey("a", "x"), noon, nil, func(uint64) error {
+		err := results[0]
+		results = results[1:]
+		return err
+	})
+	if !errors.Is(err, failed) {
+		t.Error(err)
+	}
+	if got := get(t, s, "a", "x", noon); string(got) != "content" {
+		t.Errorf("%q", got)
+	}
+}

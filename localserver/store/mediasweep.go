@@ -136,8 +136,12 @@ func (s *Store) changeRecord(ctx context.Context, key string, now time.Time, mat
 		}
 		err = change(revision)
 		conflict := errors.Is(err, jetstream.ErrKeyRevisionMismatch)
-		if replaces && (err == nil || conflict) { // after a conflict another writer has changed the record
+		switch {
+		case replaces && err == nil:
 			s.removeUnreferenced(ctx, key, rec.Blob)
+		case replaces && conflict && !s.hasReaders(ctx, rec.Blob):
+			// Another writer has changed the record, or is about to and removes the blob then.
+			_, _ = s.sweepBlob(ctx, entryKey(key, rec.Blob), allExpired)
 		}
 		if !conflict {
 			return err
