@@ -50,7 +50,7 @@ func transient(err error) bool {
 	return slices.ContainsFunc([]error{errRetry, errMissing, context.DeadlineExceeded, context.Canceled, nats.ErrTimeout,
 		nats.ErrNoResponders, jetstream.ErrNoStreamResponse, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
 		nats.ErrReconnectBufExceeded, nats.ErrStaleConnection}, func(e error) bool { return errors.Is(err, e) }) ||
-		ok && api.Code == http.StatusServiceUnavailable && !Full(err)
+		ok && (api.Code == http.StatusServiceUnavailable && !Full(err) || api.ErrorCode == codeInProcess)
 }
 
 // errRetry is a compare-and-set that another writer won.
@@ -69,6 +69,7 @@ const (
 	codeNoRoom     = 10047
 	codeNotStored  = 10077
 	codeResources  = 10023
+	codeInProcess  = 10158 // an earlier attempt of the same message
 )
 
 // hasCode reports whether an error of JetStream has one of some codes.

@@ -78,6 +78,7 @@ func TestRetry(t *testing.T) {
 		{"no response, then one", []error{context.DeadlineExceeded, nats.ErrNoResponders, errRetry, nil}, nil},
 		{"a known outcome", []error{nats.ErrTimeout, ErrConflict, nil}, ErrConflict},
 		{"full", []error{&jetstream.APIError{Code: 503, ErrorCode: codeNoRoom}, nil}, &jetstream.APIError{ErrorCode: codeNoRoom}},
+		{"the first attempt is in process", []error{nats.ErrTimeout, &jetstream.APIError{Code: 409, ErrorCode: codeInProcess}, nil}, nil},
 		{"no leader", []error{&jetstream.APIError{Code: 503, ErrorCode: 10008}, nil}, nil},
 	} {
 		left := c.results
