@@ -189,7 +189,7 @@ func startRecorder(t *testing.T, env []string, path string) *recordingChild {
 	r.child.Stderr = r.stderr
 	out, err := r.child.StdoutPipe()
 	testkit.NoError(t, err)
-	testkit.NoError(t, r.child.Start())
+	testkit.Start(t, r.child)
 	watchdog := time.AfterFunc(90*time.Second, func() { _ = r.child.Process.Kill() })
 	t.Cleanup(func() {
 		watchdog.Stop()

@@ -51,7 +51,7 @@ func process(t *testing.T, dir string, env ...string) (line string, kill func())
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	testkit.NoError(t, err)
-	testkit.NoError(t, cmd.Start())
+	testkit.Start(t, cmd)
 	kill = sync.OnceFunc(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -120,7 +120,7 @@ func (n *natsServer) start() {
 	cmd := exec.Command(n.program, "-c", n.config)
 	output := &logBuffer{}
 	cmd.Stdout, cmd.Stderr = output, output
-	testkit.NoError(n.t, cmd.Start())
+	testkit.Start(n.t, cmd)
 	n.cmd = cmd
 	n.t.Cleanup(func() {
 		_ = cmd.Process.Kill()

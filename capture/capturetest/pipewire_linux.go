@@ -23,7 +23,9 @@ func PipeWire(t *testing.T) *Server {
 	dir := folder(t, map[string]string{"pipewire/pipewire.conf.d/microphone.conf": virtualMicrophone, "alsa.conf": ""})
 	s := &Server{Vars: []string{"HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_STATE_HOME=" + filepath.Join(dir, "state"),
 		"ALSA_CONFIG_PATH=" + filepath.Join(dir, "alsa.conf"), "DBUS_SYSTEM_BUS_ADDRESS=unix:path=" + filepath.Join(dir, "none")}}
-	s.Cmd = s.Command("dbus-run-session", "--", "sh", "-c", `pipewire &
+	// The group of the processes has the id of their parent, and must not outlive it.
+	s.Cmd = s.Command("dbus-run-session", "--", "sh", "-c", `(while kill -0 $PPID; do sleep 1; done; kill -KILL -$PPID) 2>/dev/null &
+pipewire &
 while ! pw-cli info 0 >/dev/null 2>&1; do sleep 0.1; done
 wireplumber`)
 	s.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -129,7 +129,7 @@ func (s *Server) start(t *testing.T, kill func(), ready func() bool) {
 	t.Helper()
 	var output bytes.Buffer
 	s.Stdout, s.Stderr = &output, &output
-	testkit.NoError(t, s.Start())
+	testkit.Start(t, s.Cmd)
 	s.stop = sync.OnceFunc(func() {
 		kill()
 		_ = s.Wait()

@@ -70,7 +70,7 @@ func startProgram(t *testing.T, path string, env []string, args ...string) *prog
 	p.Cmd.Stderr = &p.stderr
 	out, err := p.StdoutPipe()
 	testkit.NoError(t, err)
-	testkit.NoError(t, p.Start())
+	testkit.Start(t, p.Cmd)
 	read := make(chan struct{})
 	go func() {
 		defer close(read)

@@ -53,7 +53,7 @@ func startOnTerminal(t *testing.T, env string, args ...string) (*os.File, *exec.
 	cmd.Env = append(os.Environ(), programEnv(env, "CI=")...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = side, side, side
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	testkit.NoError(t, cmd.Start())
+	testkit.Start(t, cmd)
 	return terminal, cmd
 }
 

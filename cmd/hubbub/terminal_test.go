@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,12 +46,22 @@ func newTerminal(t *testing.T) *terminal {
 // open runs a command of the shell in the terminal, of w by h cells.
 func (x *terminal) open(w, h int, command string) {
 	x.t.Helper()
-	x.Tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h), "-c", x.dir, "sh", "-c", command)
+	server := exec.Command("tmux", "-u", "-S", x.socket, "-f", "/dev/null", "-D") // no daemon
+	testkit.Start(x.t, server)
+	testkit.Eventually(x.t, "tmux", func() bool {
+		conn, err := net.Dial("unix", x.socket)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+	x.Tmux("new-session", "-d", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h), "-c", x.dir, "sh", "-c", command)
 	x.t.Cleanup(func() {
 		if x.t.Failed() {
 			x.t.Logf("the screen:\n%s", x.Screen())
 		}
-		_ = exec.Command("tmux", "-S", x.socket, "kill-server").Run()
+		_ = server.Process.Kill()
+		_ = server.Wait()
 	})
 }
 

@@ -66,7 +66,7 @@ func TestKillLosesNothing(t *testing.T) {
 		cmd.Env = append(os.Environ(), childDir+"="+dir)
 		out, err := cmd.StdoutPipe()
 		testkit.NoError(t, err)
-		testkit.NoError(t, cmd.Start())
+		testkit.Start(t, cmd)
 		watchdog := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {

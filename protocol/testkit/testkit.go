@@ -1,5 +1,5 @@
 // Package testkit is what the tests of all packages share: checks of errors and goroutines,
-// waiting, a buffer for the output of goroutines and processes, and small disks.
+// waiting, processes, a buffer for the output of goroutines and processes, and small disks.
 package testkit
 
 import (
@@ -35,6 +35,7 @@ func Run(m *testing.M) (code int) {
 	if code = m.Run(); code != 0 {
 		return code
 	}
+	killStarted()
 	var left error
 	for begin := time.Now(); time.Since(begin) < Timeout; {
 		if left = goleak.Find(); left == nil {

@@ -323,7 +323,7 @@ func TestKilledRecorder(t *testing.T) {
 	cmd.Env = append(os.Environ(), asChild+"="+dir)
 	out, err := cmd.StdoutPipe()
 	testkit.NoError(t, err)
-	testkit.NoError(t, cmd.Start())
+	testkit.Start(t, cmd)
 	var times []time.Time
 	for lines := bufio.NewScanner(out); len(times) < 25 && lines.Scan(); {
 		times = append(times, time.Now())
