@@ -89,8 +89,8 @@ func openMic(ctx context.Context, want string, selected Channels) (*microphone, 
 	}
 	m, err := openMicWith(ctx, want, micConfig{Mic, device.Open, selected, stallAfter, elapsed})
 	if (errors.Is(err, device.ErrNone) || errors.Is(err, device.ErrNoMatch)) && device.HasPortAudio {
-		if other, otherErr := openMicWith(ctx, want, micConfig{Mic, device.OpenRecorder, selected, stallAfter, elapsed}); otherErr == nil {
-			return other, nil
+		if other, otherErr := openMicWith(ctx, want, micConfig{Mic, device.OpenRecorder, selected, stallAfter, elapsed}); otherErr == nil || ctx.Err() != nil {
+			return other, otherErr
 		}
 	}
 	if errors.Is(err, device.ErrNoMatch) {

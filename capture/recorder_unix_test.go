@@ -4,7 +4,9 @@ package capture
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,6 +45,25 @@ exit 1`})
 		t.Fatalf("the recorder is not started again: %v", s.Err())
 	}
 	capturetest.NoGroup(t, filepath.Join(dir, "pid"))
+}
+
+// TestInterruptedOpening: an interrupt while a recorder opens what PortAudio does not know is no error of the device.
+func TestInterruptedOpening(t *testing.T) {
+	dir := capturetest.Programs(t, map[string]string{"pactl": capturetest.Pactl, "parec": `touch "${0%/*}/began"; exec sleep 60`})
+	ctx, interrupt := context.WithCancel(t.Context())
+	opened := make(chan error, 1)
+	go func() {
+		_, err := Open(ctx, Spec{Input: "mic:Desk"})
+		opened <- err
+	}()
+	testkit.Eventually(t, "the start of the recorder", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "began"))
+		return err == nil
+	})
+	interrupt()
+	if err := <-opened; !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
 }
 
 // TestDefaultOutput: what the machine plays is captured from the output that is the default now, in whose place nothing
