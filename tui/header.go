@@ -11,11 +11,11 @@ import (
 
 // The header, one line:
 //
-//	hubbub  meeting.wav  no microphone  REC 0:40 1.3 MB  FROZEN -0:12  ▕█████▍  ▏  0:42 / 1:15
-//	        source       notice         recording        badge          meter      position, length
+//	hubbub  monday  recorded 2 March 2026, 09:30  FROZEN -0:12   ▕█████▍  ▏  0:42 / 1:15
+//	        source  notice, or REC 0:40 1.3 MB    badge          meter       position, length
 
-// drawHeader draws position, meter and badge from the right; product, source
-// and notice in the space on the left.
+// drawHeader draws position, meter and badge from the right; product and
+// source in the space on the left, and when that was recorded, or that it has not begun.
 func (m *model) drawHeader(c *canvas.Canvas, w window) {
 	x := m.w - 1
 	position := display.Clock(m.state.Position)
@@ -58,12 +58,11 @@ func (m *model) drawHeader(c *canvas.Canvas, w window) {
 		source = canvas.Fit(source, x-used, x-used-canvas.Width(m.glyphs.Ellipsis), m.glyphs.Ellipsis)
 	}
 	segments := canvas.Line{canvas.NewSegment(source, canvas.Plain, 0)}
-	if n := display.TerminalSafe(m.state.SourceNotice); n != "" && n != display.TerminalSafe(m.state.Source) {
-		style := canvas.Warn
-		if m.state.Playback != nil { // it says when that was recorded
-			style = canvas.Dim
-		}
-		segments.Add(n, style, 0)
+	switch n := display.TerminalSafe(m.state.SourceNotice); {
+	case m.state.Playback != nil: // it says when that was recorded
+		segments.Add(n, canvas.Dim, 0)
+	case m.state.Watching:
+		segments.Add(n, canvas.Warn, 0)
 	}
 	if m.state.Conn == display.Reconnecting {
 		segments = canvas.Line{canvas.NewSegment(retryText(m.state), canvas.Bad.Bold(), 0)}

@@ -82,7 +82,7 @@ func (m *model) legend() []legendEntry {
 		{g.PendingOpen + g.PendingOpen, canvas.Speaker(0), "not decided, open turn"},
 		{g.Pending + g.Pending, canvas.Dim, "not decided yet"},
 		{g.Overlap + g.Overlap, canvas.Warn, "several at once"},
-		{g.Gap + g.Gap, canvas.Bad, "speakers unknown"},
+		{g.GapFill + g.Gap, canvas.Bad, "speakers unknown"},
 		{g.Bookmark, canvas.Brand, "a bookmark"},
 	}
 	if m.o.Voices != "" {

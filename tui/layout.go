@@ -7,8 +7,8 @@ import (
 
 // The timeline screen, from the top. Rows in brackets depend on the height.
 //
-//	hubbub  meeting.wav · notice              ▕█████▍  ▏  0:42 / 1:15   header.go
-//	events arrive 14 s late: the service is overloaded or ...           (problem, or a gap)
+//	hubbub  meeting.wav                       ▕█████▍  ▏  0:42 / 1:15   header.go
+//	events arrive 14 s late: the service is overloaded or ...           (problem or notice, or a gap)
 //	 ● SPEAKER_00  0:21   ▐█████▋      ▕███▎                    ▐██▒▒   timeline.go: lanes
 //	               38%     ┊               ┊               ┊            (second row of a lane)
 //	                                                                    (gap)
@@ -48,7 +48,7 @@ type layout struct {
 	gutter   int  // columns of names and talk times; the timeline is right of it
 	name     int  // columns of the name
 	talk     int  // columns of the talk time
-	problemY int  // what is wrong with microphone or service, in words; 0 = in the status line
+	problemY int  // what is wrong with microphone or service, in words; 0 = in the status line, or a notice
 	lanesY   int
 	pitch    int // rows from lane to lane
 	bar      int // of them, filled by turns
@@ -192,6 +192,9 @@ func (m *model) drawTimelineScreen(c *canvas.Canvas, l layout, s *display.Sessio
 	}
 	if l.problemY > 0 {
 		p, width, tail := m.problem(), l.right()-2, 0
+		if p.Text == "" && s.Playback == nil && !s.Watching { // whose notices are in the header
+			p = canvas.NewSegment(display.TerminalSafe(s.SourceNotice), canvas.Warn, 0)
+		}
 		if width > 50 { // the end says what to do
 			tail = width / 3
 		}

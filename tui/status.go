@@ -89,7 +89,7 @@ func (m *model) drawState(c *canvas.Canvas, l layout) {
 		segments.Add(fmt.Sprintf(" %d dropped ", s.Dropped), canvas.Bad.Bold().Reverse(), 0)
 	}
 	if s.Overflows > 0 {
-		segments.Add(display.Count(s.Overflows, "overflow"), canvas.Warn.Bold(), 1)
+		segments.Add("device lost audio "+display.Times(s.Overflows), canvas.Warn.Bold(), 1)
 	}
 	if l.problemY == 0 && (m.list == nil || l.side > 0) { // else the title of the list says it
 		if p := m.problem(); p.Text != "" {

@@ -26,7 +26,7 @@ func TestStateLine(t *testing.T) {
 		{"behind", func(s *display.State) { s.Ahead = -1200 * time.Millisecond }, "1.2 s behind"},
 		{"ahead", func(s *display.State) { s.Ahead = 75 * time.Second }, "1:15 ahead"},
 		{"dropped", func(s *display.State) { s.Dropped = 7 }, " 7 dropped "},
-		{"overflow", func(s *display.State) { s.Overflows = 1 }, "1 overflow"},
+		{"lost audio", func(s *display.State) { s.Overflows = 1 }, "device lost audio once"},
 		{"connecting", func(s *display.State) { s.Conn = display.Connecting }, "○ connecting"},
 		{"failed", func(s *display.State) { s.Conn, s.ConnReason = display.Failed, "connection refused" }, "× failed  "},
 		{"finishing", func(s *display.State) { s.Conn = display.Draining }, "○ finishing"},

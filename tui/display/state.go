@@ -36,7 +36,7 @@ type State struct {
 	// connections, dropped audio, outages of the microphone.
 	Gaps []protocol.Span
 	// Source names the input, SourceNotice is what users must know about it
-	// ("no microphone: demo"), Server names the service.
+	// ("no microphone: playing the demo"), Server names the service.
 	Source, SourceNotice, Server string
 	// InputProblem says what is wrong with the microphone, in one line; "" =
 	// nothing is. InputLost says that it, or one of two, delivers no audio at all.
