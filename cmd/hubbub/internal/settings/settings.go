@@ -36,7 +36,7 @@ var settings = []setting{
 	{"max-speakers", nil, "largest number of speakers, 1 to 8"},
 	{"voices", nil, "true: recognise the people that hubbub voices lists"},
 	{"voices-threshold", nil, "confidence that a name needs, 1 to 99 percent"},
-	{"words", []string{"hubbub", "live"}, "speech recogniser: URL or command"},
+	{"words", []string{"hubbub", "live"}, "speech recogniser: URL, command or service"},
 	{"words-model", []string{"hubbub", "live"}, "model that its endpoint is asked for"},
 	{"output", []string{"hubbub", "live", "watch", "replay"}, "tui, lines, json, events, rttm or wire"},
 	{"theme", nil, "auto, dark, light, contrast or colour-blind"},
