@@ -480,6 +480,19 @@ func TestNewestTurnOutsideTheWindow(t *testing.T) {
 	}
 }
 
+// TestOpenTurnIsDescribed, where the window shows it, with a talk time that has an hour only by it.
+func TestOpenTurnIsDescribed(t *testing.T) {
+	s := tuitest.State(nil, 4000, 1)
+	turn := protocol.Turn{Speaker: "SPEAKER_00", Start: 3, End: 3593}
+	s.Timeline.Lanes = []protocol.Lane{{Speaker: turn.Speaker, Turns: []protocol.Turn{turn}, Talk: 3590, Open: true, OpenSince: 3600}}
+	m := testModel(s, 80, 24)
+	press(m, "1", "enter")
+	screenHas(t, m, "SPEAKER_00 1:06:29")
+	screenHas(t, m, "SPEAKER_00  since 1:00:00.0, still speaking")
+	press(m, "home", "enter")
+	screenHas(t, m, "SPEAKER_00  0:03.0 to 59:53.0, 3590.0 s")
+}
+
 // TestSmallScreen: the response to a key has room, and what is missing is said.
 func TestSmallScreen(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 39, 12)

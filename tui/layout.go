@@ -131,17 +131,15 @@ func newLayout(w, h int, s *display.Session, list bool) layout {
 	return l
 }
 
-// setGutter makes room for the longest name, within limits, and the talk times.
-// Both are rounded up so that the timeline does not move with every new digit.
+// setGutter makes room for the longest name, within limits, and the longest talk time, at
+// least 59:59: the timeline does not move with every new digit.
 func (l *layout) setGutter(s *display.Session) {
 	l.name = 10
 	l.talk = 5
 	most := 10 + max(l.w-minWidth, 0)/6
 	for _, p := range s.Speakers {
 		l.name = max(l.name, min(canvas.Width(p.Name), most))
-		if p.Lane.Talk >= 3600 {
-			l.talk = 7
-		}
+		l.talk = max(l.talk, len(display.TalkText(p.TalkTime)))
 	}
 	// margin, speaking mark, name, talk time, margin
 	l.gutter = 1 + 2 + l.name + 1 + l.talk + 1
