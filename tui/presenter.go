@@ -129,7 +129,7 @@ func largestText(name string, w, h, step int) (best []canvas.BigText, scale int)
 	}
 	try(name)
 	for i, r := range name {
-		if strings.ContainsRune(" _-", r) && i > 0 && i+1 < len(name) {
+		if strings.ContainsRune(" _-", r) {
 			try(name[:i], name[i+1:])
 		}
 	}
