@@ -346,7 +346,12 @@ func TestCancelledChoice(t *testing.T) {
 			t.Errorf("after m and %s %q is selected", key, m.selected)
 		}
 	}
-	press(m, "esc", "r", "down", "esc")
+	press(m, "1", "m")
+	before := m.selected
+	if press(m, "down"); m.selected == before {
+		t.Errorf("after down %q is still selected", before)
+	}
+	press(m, "esc", "esc", "r", "down", "esc")
 	if m.selected != "" {
 		t.Errorf("%q is selected", m.selected)
 	}

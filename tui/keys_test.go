@@ -340,6 +340,12 @@ func TestMouse(t *testing.T) {
 	if m.selected != "SPEAKER_02" {
 		t.Errorf("selected is %q", m.selected)
 	}
+	click(l.gutter, 0, tea.MouseButtonLeft, tea.MouseActionPress) // above the lanes
+	press(m, "f")
+	click(l.gutter, l.lanesY, tea.MouseButtonLeft, tea.MouseActionPress) // there are no lanes
+	if press(m, "f"); m.selected != "SPEAKER_02" {
+		t.Errorf("a click beside the lanes selects %q", m.selected)
+	}
 	click(0, 0, tea.MouseButtonWheelUp, tea.MouseActionPress)
 	if m.window().follow {
 		t.Error("the wheel does not scroll")

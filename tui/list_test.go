@@ -207,6 +207,10 @@ func TestCursorOfAFrozenView(t *testing.T) {
 	if m.cursor != -1 {
 		t.Error("the cursor stays in a view that moves")
 	}
+	press(m, "home", "space", "right") // from the middle of a view of the past
+	if w := m.window(); math.Abs(m.cursor-w.middle()-w.cellDur) > 1e-6 {
+		t.Errorf("the cursor is at %v of %v to %v", m.cursor, w.at(0), w.end())
+	}
 }
 
 func TestCursorOfAPausedReplay(t *testing.T) {
@@ -304,7 +308,11 @@ func TestLatestTurnsAfterHours(t *testing.T) {
 // TestBookmarksOfTheList: b and B are about the selected row, while the list is on the screen.
 func TestBookmarksOfTheList(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 100, 24)
-	press(m, "t", "up", "up", "b", "first", "enter", "up", "up", "up", "b", "second", "enter", "/", "first", "enter", "up")
+	press(m, "t", "up", "up")
+	chosen, _ := m.selectedRow()
+	press(m, "b")
+	screenHas(t, m, "bookmark "+display.Clock(chosen.at)+", note:")
+	press(m, "first", "enter", "up", "up", "up", "b", "second", "enter", "/", "first", "enter", "up")
 	r, _ := m.selectedRow()
 	press(m, "B")
 	screenHas(t, m, "removed the bookmark at "+display.Clock(r.at))

@@ -42,12 +42,13 @@ func TestPresenterShowsWhoSpeaks(t *testing.T) {
 // TestNobodySpeaksWithoutAStream: a turn that is open when the stream is lost says nothing of what follows.
 func TestNobodySpeaksWithoutAStream(t *testing.T) {
 	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
-	s.Conn = display.Reconnecting
+	s.Conn, s.Dropped = display.Reconnecting, 7
 	s.Timeline.Lanes[1].Open, s.Timeline.Lanes[1].OpenSince = true, 58
 	m := testModel(s, 80, 24)
 	screenHasNot(t, m, "● SPEAKER")
 	press(m, "f")
 	screenHas(t, m, "          reconnecting\n")
+	screenHas(t, m, " 7 dropped ")
 	screenHasNot(t, m, "▀▀▀")
 }
 

@@ -169,9 +169,11 @@ func TestWireFilterKeys(t *testing.T) {
 	if rows() != all {
 		t.Errorf("after esc there are %d rows, want %d", rows(), all)
 	}
-	press(m, "esc")
-	if m.wire != nil {
-		t.Error("esc does not close the view")
+	for _, key := range []string{"esc", "w"} {
+		if press(m, key); m.wire != nil {
+			t.Errorf("%s does not close the view", key)
+		}
+		press(m, "w")
 	}
 }
 

@@ -56,11 +56,14 @@ func TestCanvasKeepsItsSize(t *testing.T) {
 
 func TestOverwritingPartOfAWideCharacter(t *testing.T) {
 	for x, want := range map[int]string{2: "李x 韩", 3: "李 x韩"} {
-		c := New(6, 1, NewGlyphs(false))
-		c.Text(0, 0, 6, "李雷韩", Plain)
+		c := New(6, 2, NewGlyphs(false))
+		for y := range 2 {
+			c.Text(0, y, 6, "李雷韩", Plain)
+		}
 		c.Set(x, 0, "x", Plain)
-		if got := plainLines(c)[0]; got != want {
-			t.Errorf("the line is %q, want %q", got, want)
+		c.Text(x, 1, 1, "x", Plain)
+		if got := plainLines(c); got[0] != want || got[1] != want {
+			t.Errorf("the lines are %q, want %q", got, want)
 		}
 		if c.Blank(0, 0) || !c.Blank(5-x, 0) || c.Blank(9, 0) {
 			t.Error("a cell is wrongly blank")
