@@ -2,7 +2,6 @@ package words
 
 import (
 	"math"
-	"slices"
 	"sync"
 
 	"hubbub/capture/audiofile"
@@ -59,7 +58,7 @@ func (t *tracks) take(turn protocol.Turn) (from float64, parts [][]float32) {
 type audio struct {
 	*audiofile.Recent
 	mu   sync.Mutex
-	used []span // what was recognised already, in order and without overlap
+	used []span // what was recognised already, without overlap
 }
 
 // span is a stretch in samples.
@@ -110,9 +109,7 @@ func (a *audio) use(s span) {
 			s = span{min(s.from, u.from), max(s.to, u.to)}
 		}
 	}
-	out = append(out, s)
-	slices.SortFunc(out, func(a, b span) int { return int(a.from - b.from) })
-	a.used = out
+	a.used = append(out, s)
 }
 
 // cut cuts samples into parts of at most maxPart, at the quietest moment of the
