@@ -22,6 +22,7 @@ func TestAlone(t *testing.T) {
 	}{
 		{alone, 30, []protocol.Span{{Start: 0, End: 10}}},
 		{both, 30, []protocol.Span{{Start: 0, End: 4}, {Start: 5, End: 9.8}}},
+		{both, 4, []protocol.Span{{Start: 5, End: 9}}},
 		{both, 6, []protocol.Span{{Start: 0, End: 1.2}, {Start: 5, End: 9.8}}},
 	} {
 		got := New(Info{}, c.turns, protocol.Annotations{}).Alone(0, c.most)

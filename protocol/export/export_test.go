@@ -189,6 +189,9 @@ func TestAudio(t *testing.T) {
 	if !strings.Contains(page, `src="data:audio/wav;base64,UklGRiBvZiBhIGtpbmQ="`) || !strings.Contains(page, "media-src data:;") {
 		t.Error("the audio is not in the page")
 	}
+	if !strings.HasSuffix(strings.TrimSpace(page), "</html>") {
+		t.Error("the page ends with its audio")
+	}
 	d.Audio = &Audio{URL: `a b/c"d#1:2/ü.wav`}
 	page = written(t, HTML, d)
 	if !strings.Contains(page, `src="./a%20b/c%22d%231%3A2/%C3%BC.wav"`) {

@@ -29,17 +29,17 @@ func TestRecording(t *testing.T) {
 		failed int
 		calls  int64
 		first  string
-	}{{false, 0, 6, "words words"}, {true, 6, maxFailures, ""}} {
+	}{{false, 0, 7, "words words"}, {true, 7, maxFailures, ""}} {
 		calls.Store(0)
 		broken = c.broken
-		turns := []protocol.Turn{{Start: 1, End: 20}, turnAt(21), turnAt(21.1), turnAt(24), turnAt(26), turnAt(28.5), {Start: 29.6, End: 29.7}}
+		turns := []protocol.Turn{{Start: 1, End: 20}, turnAt(21), turnAt(21.1), turnAt(24), turnAt(26), turnAt(28), {Start: 29.2, End: 30}, {Start: 29.6, End: 29.7}}
 		turns = slices.Delete(turns, 2, 3)
 		rec := NewRecording(r, turns, false, nil)
 		for at := int64(0); at < 30*sampleRate; at += 1600 {
 			testkit.NoError(t, rec.Audio(t.Context(), at, make([]float32, 1600)))
 		}
 		failed, first, err := rec.Finish(t.Context())
-		if failed != c.failed || (first != nil) != c.broken || err != nil || calls.Load() != c.calls || turns[0].Text != c.first || turns[5].Text != "" || (turns[4].Text == "words") == c.broken {
+		if failed != c.failed || (first != nil) != c.broken || err != nil || calls.Load() != c.calls || turns[0].Text != c.first || turns[6].Text != "" || (turns[5].Text == "words") == c.broken {
 			t.Errorf("%d failed, %v, %v, %d calls: %v", failed, first, err, calls.Load(), turns)
 		}
 	}

@@ -47,8 +47,9 @@ func TestTimedEndpoint(t *testing.T) {
 		}))
 		r, err := New(s.URL, "", "", LiveTimeout)
 		testkit.NoError(t, err)
+		limited := Limit(r, 1)
 		for range 2 {
-			text, words, err := Limit(r, 1).Recognise(t.Context(), audiofile.WAV(make([]float32, sampleRate)), true)
+			text, words, err := limited.Recognise(t.Context(), audiofile.WAV(make([]float32, sampleRate)), true)
 			if got := fmt.Sprint(text, " ", words); err != nil || got != c.want {
 				t.Errorf("%s: %s, %v, want %s", c.name, got, err, c.want)
 			}
@@ -135,15 +136,15 @@ func recorded(t *testing.T, r Recogniser, turns []protocol.Turn) *Recording {
 // the recording, or divide the time of their turn.
 func TestWordsOfARecording(t *testing.T) {
 	turns := func() []protocol.Turn {
-		return []protocol.Turn{{Speaker: "A", Start: 10, End: 12}, {Speaker: "B", Start: 12, End: 12.8}}
+		return []protocol.Turn{{Speaker: "A", Start: 10, End: 12}, {Speaker: "B", Start: 10.4, End: 12.8}}
 	}
 	known := timed(func(seconds float64) []Word { return []Word{{"one", 0.1, 0.5}, {"three", 0.7, seconds}} })
 	for _, c := range []struct {
 		r    Recogniser
 		want string
 	}{
-		{known, "A 10 10.3 one, A 10.5 12 three, B 12 12.3 one, B 12.5 12.8 three, "},
-		{timed(func(float64) []Word { return nil }), "A 10 10.75 one, A 10.75 12 three, B 12 12.3 one, B 12.3 12.8 three, "},
+		{known, "A 10 10.3 one, B 10.4 10.7 one, A 10.5 12 three, B 10.9 12.8 three, "},
+		{timed(func(float64) []Word { return nil }), "A 10 10.75 one, B 10.4 11.3 one, A 10.75 12 three, B 11.3 12.8 three, "},
 		{recogniser(func(context.Context, []byte) (string, error) { return "", nil }), ""},
 	} {
 		list := turns()
