@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -45,7 +44,7 @@ func TestRedactor(t *testing.T) {
 	if got := r.Text("without-a-host, of-a-text"); got != "[redacted], of-a-text" {
 		t.Errorf("got %q", got)
 	}
-	r.AddQuery(&url.URL{RawQuery: "from=12345&words=true&token=987654&x=abc%2Fdef"})
+	r.AddURL("wss://h/p?from=12345&words=true&token=987654&x=abc%2Fdef")
 	if got := r.Text("12345 true 987654 abc/def abc%2Fdef"); got != "12345 true [redacted] [redacted] [redacted]" {
 		t.Errorf("got %q", got)
 	}

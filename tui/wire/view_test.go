@@ -115,9 +115,54 @@ func TestSentencesHaveOneFullStop(t *testing.T) {
 	l.Record(trace.Record{Kind: trace.KindFailure, Fault: true, Text: "127.0.0.1:8580 refuses connections: Nothing listens there."})
 	l.Record(trace.Record{Stream: 1, Kind: trace.KindEnd, Type: "connection lost", Fault: true, Text: "reset: Turns up to here are kept."})
 	s := l.Snapshot()
-	for _, text := range slices.Concat(Sentences(s.Status, now), Latest(s, 5)) {
+	latest := Latest(s, 5)
+	if len(latest) != 2 || !strings.Contains(latest[1], "connection lost") {
+		t.Errorf("the latest are %q", latest)
+	}
+	for _, text := range slices.Concat(Sentences(s.Status, now), latest) {
 		if !strings.HasSuffix(text, ".") || strings.HasSuffix(text, "..") {
 			t.Errorf("%q", text)
+		}
+	}
+}
+
+// TestSentences: what is known of a stream, and what is wrong with it.
+func TestSentences(t *testing.T) {
+	s := trace.Status{Opened: now.Add(-time.Minute), Messages: [2]int64{600, 1}, Chunks: 590, Pace: 1, Ahead: -1200 * time.Millisecond, Waiting: 1, MaxGap: 2 * time.Second, Lag: -1,
+		Ping: 20 * time.Millisecond, Unanswered: now.Add(-3 * time.Second), Faults: 2}
+	want := []string{"The stream has been open for 1:00, 600 messages sent, 1 message received.", "Audio goes out at 1.00 times real time, 1.2 s behind, 1 chunk in the queue.",
+		"Warning: no chunk went out for 2.0 s within the last seconds.", "Warning: no answer to a ping for 3.0 s.", "2 faults so far."}
+	if got := Sentences(s, now); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	s = trace.Status{Opened: now, Waiting: -1, Ping: 20 * time.Millisecond, Lag: time.Second, MaxLag: 2 * time.Second}
+	want = []string{"The stream has been open for 0:00, 0 messages sent, 0 messages received.", "A ping takes 20 ms.", "The last event came 1.0 s after its audio, the slowest 2.0 s."}
+	if got := Sentences(s, now); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// TestWarnings are among the faults.
+func TestWarnings(t *testing.T) {
+	for _, c := range []struct {
+		r    trace.Record
+		want bool
+	}{
+		{trace.Record{Kind: trace.KindChunk}, false},
+		{trace.Record{Kind: trace.KindChunk, Gap: trace.StallGap + 1}, true},
+		{trace.Record{Kind: trace.KindChunk, Took: trace.StallGap + 1}, true},
+		{trace.Record{Kind: trace.KindChunk, Dropped: 1}, true},
+		{trace.Record{Kind: trace.KindChunk, Socket: &trace.SocketState{Unacked: maxUnacked}}, false},
+		{trace.Record{Kind: trace.KindChunk, Socket: &trace.SocketState{Unacked: maxUnacked + 1}}, true},
+		{trace.Record{Kind: trace.KindPong, Took: trace.MaxPong + 1}, true},
+		{trace.Record{Kind: trace.KindEvent, Lag: trace.MaxLag + 1}, true},
+		{trace.Record{Kind: trace.KindResponse, Took: time.Hour}, false},
+	} {
+		l := trace.NewLog()
+		l.Record(c.r)
+		run := entryRow(l.Snapshot().Entries.At(0))
+		if one := (row{record: &c.r}); one.warning() != c.want || run.warning() != c.want {
+			t.Errorf("%+v: a warning %v, as a run %v", c.r, one.warning(), run.warning())
 		}
 	}
 }
