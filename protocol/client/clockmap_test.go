@@ -50,6 +50,10 @@ func TestStreamOnTheCapturesClock(t *testing.T) {
 	if start.Timestamp != 0.4 || end.Timestamp != 0.1 {
 		t.Errorf("start at %g, end at %g", start.Timestamp, end.Timestamp)
 	}
+	text := s.onCaptureClock(protocol.NewTextEvent(protocol.Turn{Start: 0.1, End: 0.1}))
+	if text.Transcript.Start != 0.4 || text.Transcript.End != 0.1 {
+		t.Errorf("%+v", text)
+	}
 	if e := s.onCaptureClock(protocol.NewErrorEvent("x")); e.Timestamp != 0 || e.Message != "x" {
 		t.Errorf("%+v", e)
 	}

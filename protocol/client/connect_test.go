@@ -411,6 +411,20 @@ func TestHandshakeWithALongHeader(t *testing.T) {
 	checkText(t, err)
 }
 
+// TestOpenStreamHasNoBound: only what opens a stream is bounded.
+func TestOpenStreamHasNoBound(t *testing.T) {
+	const n = 3
+	s := openStream(t, func(t *testing.T, conn *websocket.Conn) {
+		for range n {
+			say(t, conn, `{"type":"error","message":"`+strings.Repeat("x", maxOpening/2)+`"}`)
+		}
+		closeNormally(t, conn)
+	}, nil)
+	if events, info := collect(t, s); len(events) != n || info.Code != 1000 {
+		t.Errorf("%d of %d events, %+v", len(events), n, info)
+	}
+}
+
 // TestRedirections: one to the same operation names the new address, as --server needs it; any
 // other one may be of a log-in page.
 func TestRedirections(t *testing.T) {

@@ -73,6 +73,20 @@ func TestRetryPolicy(t *testing.T) {
 	}
 }
 
+// TestOutage: the loss of a stream that was open for long begins a new outage, with all attempts.
+func TestOutage(t *testing.T) {
+	for _, c := range []struct {
+		uptime   time.Duration
+		attempts int
+	}{{minUptime - time.Second, 5}, {minUptime, 0}} {
+		r := reconnector{began: time.Now(), attempts: 5, last: true}
+		r.lost(time.Now().Add(-c.uptime), errors.New("broke"))
+		if again := c.attempts == 0; r.attempts != c.attempts || r.last == again || r.began.IsZero() != again {
+			t.Errorf("after %v: %+v", c.uptime, &r)
+		}
+	}
+}
+
 func TestBackOff(t *testing.T) {
 	for n, most := range []time.Duration{0, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second, 15 * time.Second} {
 		if n == 0 {

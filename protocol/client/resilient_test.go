@@ -227,6 +227,29 @@ func TestObeysRetryAfter(t *testing.T) {
 	}
 }
 
+// TestPausedSource: a stream that the service closed for want of audio is replaced once there is some.
+func TestPausedSource(t *testing.T) {
+	opened := make(chan *ResilientStream, 1)
+	s := &lossyService{t: t, resumes: true}
+	s.streams = []script{s.receives(0, 3, func(_ *testing.T, conn *websocket.Conn) {
+		lost := (<-opened).current()
+		lost.mu.Lock()
+		lost.lastBegun = lost.lastBegun.Add(-idleTimeout)
+		lost.mu.Unlock()
+		protocoltest.CloseWith(conn, 1008, "no audio for 60 s")
+	}), s.receives(1, -1, closeNormally)}
+	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true}, nil)
+	sendChunks(t, l, 0, 3)
+	opened <- l
+	testkit.Eventually(t, "the loss", func() bool { return l.State().Connection.Losses == 1 })
+	goesOn := time.Now()
+	sendChunks(t, l, 3, 5)
+	testkit.NoError(t, l.EndOfStream())
+	if _, changes, end := receiveAll(t, l); end.Err != nil || len(changes) != 2 || s.when[1].Before(goesOn) {
+		t.Errorf("%+v, %v, the second stream %v after the pause", changes, end.Err, s.when[1].Sub(goesOn))
+	}
+}
+
 // TestReconnectLimit ends with the reason, and does not try what is refused for
 // good.
 func TestReconnectLimit(t *testing.T) {

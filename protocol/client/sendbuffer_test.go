@@ -1,9 +1,11 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"hubbub/protocol"
@@ -67,6 +69,50 @@ func TestWaitingBufferIsFull(t *testing.T) {
 		if err := <-put; err != nil || b.dropped != 0 {
 			t.Errorf("%v, %d dropped", err, b.dropped)
 		}
+	}
+}
+
+// TestSentAudioIsBounded: what was sent long ago is not retransmitted, and no gap.
+func TestSentAudioIsBounded(t *testing.T) {
+	b := newSendBuffer(false, nil)
+	for seq := range int64(sentBuffer + 10) {
+		testkit.NoError(t, b.put(bufferedChunk{seq: seq}, nil))
+		b.sent(b.take().seq)
+	}
+	if len(b.chunks) != sentBuffer || b.chunks[0].seq != 10 || b.dropped != 0 || len(b.gaps) != 0 {
+		t.Errorf("%d chunks, %d were dropped, gaps %v", len(b.chunks), b.dropped, b.gaps)
+	}
+	if at, known := b.wouldRewind(3600, -1); known {
+		t.Errorf("nothing waits, but sending restarts at %v", at)
+	}
+}
+
+// TestWaitForAudio: a session without audio waits for some, or for its end.
+func TestWaitForAudio(t *testing.T) {
+	for name, want := range map[string]bool{"a chunk": true, "the end": true, "the user's end": true, "Close": false} {
+		synctest.Test(t, func(t *testing.T) {
+			ending := make(chan struct{})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			b, got := newSendBuffer(true, ending), make(chan bool, 1)
+			go func() { got <- b.waitForAudio(ctx) }()
+			if synctest.Wait(); len(got) > 0 {
+				t.Fatal("does not wait")
+			}
+			switch name {
+			case "a chunk":
+				testkit.NoError(t, b.put(bufferedChunk{}, nil))
+			case "the end":
+				b.end()
+			case "the user's end":
+				close(ending)
+			case "Close":
+				cancel()
+			}
+			if audio := <-got; audio != want {
+				t.Errorf("%s: %v", name, audio)
+			}
+		})
 	}
 }
 
