@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,4 +99,41 @@ func TestDiarizeSilentRecogniser(t *testing.T) {
 	p.says("waiting for the recogniser, which has not responded for 10 s\n", 1)
 	p.signal(os.Interrupt)
 	p.ends(exitInterrupted)
+}
+
+// TestJobs lists more jobs than one response has, shows one and cancels one.
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		w.Header().Set("Content-Type", "application/json")
+		switch asked := r.Method + " " + r.URL.Path + " " + query.Get("status") + query.Get("limit") + query.Get("cursor"); asked {
+		case "GET /v2/jobs running100":
+			item := `{"id":"first","status":"running","createdAt":"2031-03-04T09:30:00Z","kind":"diarize","progress":0.5}`
+			fmt.Fprintf(w, `{"items":[%s%s],"nextCursor":"next"}`, strings.Repeat(item+",", 99), item)
+		case "GET /v2/jobs running50next":
+			fmt.Fprint(w, `{"items":[{"id":"last","status":"created","createdAt":"2031-03-04T09:29:00Z","progress":0}],"nextCursor":null}`)
+		default:
+			fmt.Fprintf(w, `{"jobId":%q}`, asked)
+		}
+	}))
+	t.Cleanup(service.Close)
+	jobs := func(args ...string) string {
+		var stdout, stderr bytes.Buffer
+		a := &App{Args: append([]string{"jobs", "--server", service.URL, "--api-key", "key"}, args...), Stdout: &stdout, Stderr: &stderr}
+		if code := a.Main(); code != 0 {
+			t.Errorf("%v: code %d, %s", args, code, stderr.String())
+		}
+		return stdout.String()
+	}
+	lines := strings.Split(strings.TrimSpace(jobs("list", "--status", "running", "--limit", "150")), "\n")
+	if n := len(lines); n != 102 || strings.Join(strings.Fields(lines[1]), " ") != "first diarize running 50 % 2031-03-04T09:30:00Z" ||
+		strings.Join(strings.Fields(lines[n-1]), " ") != "last - created - 2031-03-04T09:29:00Z" {
+		t.Errorf("%d lines, from %q to %q", n, lines[1], lines[n-1])
+	}
+	for command, method := range map[string]string{"show": http.MethodGet, "cancel": http.MethodDelete} {
+		if got := jobs(command, "some-id"); !strings.Contains(got, `"jobId": "`+method+` /v1/jobs/some-id `) {
+			t.Errorf("%s prints %s", command, got)
+		}
+	}
 }
