@@ -93,6 +93,13 @@ func TestChannels(t *testing.T) {
 			}
 		}
 	}
+	length := 0
+	for chunk := range NewChunkReader(t.Context(), file(Mix), Fast).Chunks() {
+		length += chunk.Valid
+	}
+	if length != SampleRate {
+		t.Errorf("a second of 44.1 kHz has %d samples", length)
+	}
 	for _, c := range []struct {
 		input    string
 		selected Channels

@@ -40,7 +40,7 @@ func TestDrift(t *testing.T) {
 			} else {
 				delivered++
 			}
-			if lead := time.Duration(delivered-c.burst)*ChunkDuration - now; lead > most {
+			if lead := time.Duration(delivered-c.burst)*ChunkDuration - now; lead > most || c.rate > 1 && lead < -most {
 				t.Fatalf("%s: %v ahead after %v", c.name, lead, now)
 			}
 		}

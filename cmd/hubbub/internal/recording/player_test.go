@@ -138,7 +138,7 @@ func TestPlayer(t *testing.T) {
 	at(6.5, "B")
 	now = now.Add(time.Hour)
 	at(9)
-	if s := p.Now(); !s.Over || s.Playing {
+	if s := p.Now(); !s.Over || s.Playing || s.Position != 9 {
 		t.Error("the end is no end")
 	}
 	want := []protocol.Turn{{Speaker: "A", Start: 1, End: 4.5}, {Speaker: "B", Start: 3.5, End: 9}}
