@@ -99,16 +99,13 @@ func Changes(before, after []protocol.Turn, annotations protocol.Annotations) []
 	return changes
 }
 
-// byOwner sorts turns by the label that stands for their person, each list in
-// order of start.
+// byOwner divides turns, which are in order of start, by the label that stands for their
+// person.
 func byOwner(turns []protocol.Turn, annotations protocol.Annotations) map[string][]protocol.Turn {
 	lists := map[string][]protocol.Turn{}
 	for _, t := range turns {
 		owner := annotations.Owner(t)
 		lists[owner] = append(lists[owner], t)
-	}
-	for _, list := range lists {
-		slices.SortStableFunc(list, func(a, b protocol.Turn) int { return cmp.Compare(a.Start, b.Start) })
 	}
 	return lists
 }
