@@ -304,6 +304,14 @@ func TestFirstFailureEndsTheSession(t *testing.T) {
 			t.Errorf("%s: error %v, finished %v", kind, err, d.finished)
 		}
 	}
+	ended := 0
+	o := output{end: func() { ended++ }}
+	for _, err := range []error{nil, os.ErrClosed, io.EOF} {
+		o.keep(err)
+	}
+	if ended != 1 || o.failed != os.ErrClosed {
+		t.Errorf("the input was ended %d times, %v", ended, o.failed)
+	}
 	dir := filepath.Join(t.TempDir(), "rec")
 	s, writer := live(t, protocoltest.Service{}, dir)
 	d := newStub(false)
