@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"hubbub/capture/device"
 	"hubbub/protocol/recovered"
 )
 
@@ -34,6 +35,8 @@ type Stats struct {
 	// Device is the name of the source. It changes when another device takes its
 	// place, which ends the outage at the same time.
 	Device string
+	// Open is the device of a source that is Switchable.
+	Open device.Device
 	// Source is the newest known Info.Source.
 	Source string
 	// Outage is set while the device, or one of two, delivers nothing and is being
@@ -88,6 +91,7 @@ func NewChunkReader(ctx context.Context, src Source, pace Pace) *ChunkReader {
 	case *lasting:
 		r.devices = []*lasting{s}
 		r.opened = s.microphone
+		r.stats.Open = s.device
 	case *pair:
 		r.devices = []*lasting{s.first, s.second}
 	}
@@ -229,6 +233,9 @@ func (r *ChunkReader) publish(position time.Duration, level Level) {
 		if position > o.Since {
 			st.Gaps = append(st.Gaps, Gap{o.Since.Seconds(), position.Seconds()})
 		}
+	}
+	if r.Switchable() {
+		st.Open = r.devices[0].device
 	}
 	for _, d := range r.devices { // of two, the first one
 		if st.Silence == NotSilent {

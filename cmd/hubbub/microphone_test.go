@@ -114,3 +114,19 @@ func TestChooseMicrophoneOnScreen(t *testing.T) {
 		t.Errorf("%.1f s are recorded, gaps %v", length, gaps)
 	}
 }
+
+// TestEqualMicrophonesOnScreen: of two microphones with one name, the list tells which is which, and which one is in use.
+func TestEqualMicrophonesOnScreen(t *testing.T) {
+	t.Parallel()
+	capturetest.Need(t, "pulseaudio", "pactl", "parec")
+	server := capturetest.SoundServer(t)
+	for _, name := range []string{"left", "right"} {
+		server.Run(t, "pactl", "load-module", "module-remap-source", "master=mic.monitor", "source_name="+name, "source_properties=device.description=Headset")
+	}
+	x := inTerminalWith(t, 120, 34, server.Vars, "live", "--input", "parec:right")
+	x.Shows("connected", `^ hubbub .*0:0[1-9] *$`) // the time of the session, not of the axis
+	x.Keys("i")
+	x.Shows(`▌ Headset \(parec:2\) .* in use`, `Headset \(parec:1\) +parec +│`)
+	x.Keys("Escape", "q")
+	x.ends(exitOK)
+}

@@ -23,8 +23,7 @@ type microphones struct {
 	ctx    context.Context // of the session
 	end    context.CancelFunc
 
-	mu   sync.Mutex // held while devices are listed or exchanged
-	used string     // input that was chosen; "" = that of the start
+	mu sync.Mutex // held while devices are listed or exchanged
 }
 
 func newMicrophones(chunks *capture.ChunkReader) *microphones {
@@ -46,12 +45,22 @@ func (m *microphones) List() ([]display.Microphone, error) {
 	}
 	list := make([]display.Microphone, len(devices))
 	for i, d := range devices {
-		list[i] = display.Microphone{Input: lastingInput(devices, d), Name: d.Name, System: d.HostAPI, Default: d.Default}
+		list[i] = display.Microphone{Input: lastingInput(devices, d), Name: listedName(devices, d), System: d.HostAPI, Default: d.Default}
 	}
-	if i := usedMicrophone(list, m.chunks.Stats().Device, m.used); i >= 0 {
+	if i := openDevice(devices, m.chunks.Stats().Open); i >= 0 {
 		list[i].Used = true
 	}
 	return list, nil
+}
+
+// listedName is the name of a device, with its input where another device of the sound system has that name, too.
+func listedName(devices []device.Device, d device.Device) string {
+	for _, o := range devices {
+		if o.Input != d.Input && o.HostAPI == d.HostAPI && o.Name == d.Name {
+			return d.Name + " (" + d.Input + ")"
+		}
+	}
+	return d.Name
 }
 
 // lastingInput is the input of a device by what opens it again, if that is unique: its number is another
@@ -66,16 +75,16 @@ func lastingInput(devices []device.Device, d device.Device) string {
 	return system(d) + ":" + d.Key()
 }
 
-// usedMicrophone is the index of the device with a name, or -1; of several, of the one that was
-// chosen.
-func usedMicrophone(list []display.Microphone, name, chosen string) int {
-	first := -1
-	for i, d := range list {
-		if d.Name == name && (first < 0 || d.Input == chosen) {
-			first = i
+// openDevice is the index of a device that is open, or -1. Its number may be another one now; of several with what opens
+// it, it is the one that has that number.
+func openDevice(devices []device.Device, open device.Device) int {
+	found := -1
+	for i, d := range devices {
+		if d.HostAPI == open.HostAPI && d.Key() == open.Key() && (found < 0 || d.Number == open.Number) {
+			found = i
 		}
 	}
-	return first
+	return found
 }
 
 func (m *microphones) Measure(input string) { m.meter.Measure(m.ctx, input) }
@@ -97,7 +106,6 @@ func (m *microphones) Use(input string) (string, error) {
 	if err := m.chunks.Switch(ctx, input); err != nil {
 		return "", fmt.Errorf("%q is still used: %w", before, err)
 	}
-	m.used = input
 	return fmt.Sprintf("%q is used now", m.chunks.Stats().Device), nil
 }
 

@@ -5,19 +5,19 @@ import (
 	"testing"
 
 	"hubbub/capture/device"
-	"hubbub/tui/display"
 )
 
-// TestUsedMicrophone: the microphone in use is the one of that name, whatever its number is now.
-func TestUsedMicrophone(t *testing.T) {
-	list := []display.Microphone{{Input: "mic:1", Name: "default"}, {Input: "parec:0", Name: "Desk"}, {Input: "parec:1", Name: "Headset"}, {Input: "parec:2", Name: "Headset"}}
+// TestOpenDevice: the microphone in use is the one with that name in its sound system, whatever its number is now.
+func TestOpenDevice(t *testing.T) {
+	list := []device.Device{{Number: 1, Name: "default", HostAPI: "ALSA"}, {Name: "Desk", HostAPI: "parec"},
+		{Number: 1, Name: "Headset", HostAPI: "parec"}, {Number: 2, Name: "Headset", HostAPI: "parec"}, {Name: "Headset", HostAPI: "ALSA"}}
 	for _, c := range []struct {
-		name, chosen string
-		want         int
+		name, system string
+		number, want int
 	}{
-		{"default", "", 0}, {"Desk", "parec:1", 1}, {"Headset", "", 2}, {"Headset", "parec:2", 3}, {"Desk", "parec:2", 1}, {"gone", "parec:0", -1},
+		{"default", "ALSA", 1, 0}, {"Desk", "parec", 1, 1}, {"Headset", "parec", 7, 2}, {"Headset", "parec", 2, 3}, {"Headset", "ALSA", 0, 4}, {"gone", "parec", 0, -1},
 	} {
-		if got := usedMicrophone(list, c.name, c.chosen); got != c.want {
+		if got := openDevice(list, device.Device{Name: c.name, HostAPI: c.system, Number: c.number}); got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
 	}
