@@ -227,13 +227,18 @@ func (m *microphone) wait(ctx context.Context) (block, error) {
 		case m.err == nil:
 			return b, io.EOF
 		}
-		return b, fail(lostHint, "the microphone %q failed: %w", m.info.Name, m.err)
+		return b, fail(lostHint, "the microphone %q failed: %w", m.info.Name, failure{m.err})
 	case <-ctx.Done():
 		return block{}, ctx.Err()
 	case <-time.After(m.timeout):
 		return block{}, m.stallError()
 	}
 }
+
+// failure is what the driver of a device, or its recorder, said when it failed.
+type failure struct{ error }
+
+func (f failure) Unwrap() error { return f.error }
 
 const lostHint = "Connect it again and restart; the recording so far is complete."
 

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -41,8 +42,8 @@ type Gap struct{ Start, End float64 }
 
 // Outage is a device that delivers nothing and is being reopened.
 type Outage struct {
-	Since time.Duration // on the capture clock
-	Err   error         // the reason
+	Since  time.Duration // on the capture clock
+	Reason string        // what its driver or its recorder said; "" = nothing
 	// Device names one of two devices, while the other one delivers audio: that has no
 	// limit. "" = all of the input.
 	Device string
@@ -61,7 +62,7 @@ func (a anchor) due(now time.Duration) int64 { return a.seq + int64((now-a.at)/C
 // again, for OutageLimit at most. It returns lost if that does not happen.
 func (r *ChunkReader) bridge(lost error) error {
 	r.endOutage(r.seq) // of one of two devices
-	r.beginOutage(r.seq, Outage{Err: lost})
+	r.beginOutage(r.seq, lost, "")
 	first, second := r.devices[0], r.devices[len(r.devices)-1] // one device is both
 	if first.lost == nil {                                     // those of a pair are reopened already
 		first.lose(lost)
@@ -124,10 +125,12 @@ func (r *ChunkReader) resume(d *lasting, m *microphone) error {
 	return nil
 }
 
-// beginOutage begins an outage with a chunk.
-func (r *ChunkReader) beginOutage(since int64, o Outage) {
-	o.Since = time.Duration(since) * ChunkDuration
-	r.outage = &o
+// beginOutage begins an outage with a chunk: of one of two devices, or "" = of all of the input.
+func (r *ChunkReader) beginOutage(since int64, lost error, one string) {
+	r.outage = &Outage{Since: time.Duration(since) * ChunkDuration, Device: one}
+	if failed, ok := errors.AsType[failure](lost); ok {
+		r.outage.Reason = failed.Error()
+	}
 	r.publish(r.stats.Position, r.stats.Level)
 }
 
@@ -154,7 +157,7 @@ func (r *ChunkReader) notePartial(since int64) {
 		r.publish(r.stats.Position, r.stats.Level)
 	}
 	if i >= 0 && r.outage == nil {
-		r.beginOutage(since, Outage{Err: r.devices[i].lost, Device: r.devices[i].Info().Name})
+		r.beginOutage(since, r.devices[i].lost, r.devices[i].Info().Name)
 	}
 }
 

@@ -113,8 +113,9 @@ func TestOutage(t *testing.T) {
 		back            time.Duration // when opening works again; 0 = at once
 		released, sleep time.Duration // when a stalled read returns; the machine sleeps
 		gap             Gap
+		reason          string
 	}{
-		{name: "fails", first: speaking(31, 0), back: 13 * time.Second, gap: Gap{3, 13}},
+		{name: "fails", first: speaking(31, 0), back: 13 * time.Second, gap: Gap{3, 13}, reason: "device unavailable"},
 		{name: "stalls", first: speaking(0, 31), back: time.Second, released: 9 * time.Second, gap: Gap{3, 9}},
 		{name: "stalls for good", first: speaking(0, 31), back: time.Second, gap: Gap{3, 14.7}},
 		{name: "sleeps", first: speaking(0, 0), sleep: time.Hour, gap: Gap{5, 3605}},
@@ -143,8 +144,8 @@ func TestOutage(t *testing.T) {
 					time.AfterFunc(c.released, func() { close(d.release) })
 				}
 				wait(4900 * time.Millisecond)
-				if lost := c.sleep == 0; (x.Stats().Outage != nil) != lost {
-					t.Errorf("after 4.9 s the outage is %v", x.Stats().Outage)
+				if o := x.Stats().Outage; (o != nil) != (c.sleep == 0) || o != nil && o.Reason != c.reason {
+					t.Errorf("after 4.9 s the outage is %+v", o)
 				}
 				x.asleep.Store(int64(c.sleep))
 				wait(15*time.Second + 100*time.Millisecond)

@@ -5,7 +5,6 @@ package capture
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,8 +33,8 @@ exit 1`})
 	s := NewChunkReader(ctx, src, Realtime)
 	for range s.Chunks() {
 		st := s.Stats()
-		if o := st.Outage; o != nil && !strings.Contains(fmt.Sprint(o.Err), "Connection terminated") {
-			t.Fatal(o.Err)
+		if o := st.Outage; o != nil && !strings.Contains(o.Reason, "Connection terminated") {
+			t.Fatal(o.Reason)
 		}
 		if st.Outage == nil && len(st.Gaps) > 0 {
 			break

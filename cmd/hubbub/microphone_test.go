@@ -54,7 +54,8 @@ func TestMicrophonePauses(t *testing.T) {
 	}
 }
 
-// TestMicrophoneFollows: the sound server gives PortAudio's default device another microphone, which is reported.
+// TestMicrophoneFollows: the sound server gives PortAudio's default device another microphone, which is reported, as is
+// that it has none left.
 func TestMicrophoneFollows(t *testing.T) {
 	t.Parallel()
 	capturetest.Need(t, "pulseaudio", "pactl")
@@ -65,6 +66,8 @@ func TestMicrophoneFollows(t *testing.T) {
 	p.says("delivers only silence", 1) // so the watch has begun
 	server.Run(t, "pactl", "set-default-source", "usb")
 	p.says(`the sound server records "Headset" instead of `, 1)
+	server.Run(t, "pactl", "unload-module", "module-remap-source")
+	p.says(": the sound server has no microphone any more; reopening it", 1)
 	p.signal(os.Interrupt)
 	p.ends(exitInterrupted)
 }

@@ -16,11 +16,15 @@ import (
 func inputProblem(s capture.Stats) string {
 	switch {
 	case s.Outage != nil:
-		since := s.Outage.Since
-		if one := s.Outage.Device; one != "" {
-			return fmt.Sprintf("no audio from %q since %s: reopening it; the other device goes on", one, display.Clock(since.Seconds()))
+		o := s.Outage
+		text := fmt.Sprintf("no audio from %q since %s: ", cmp.Or(o.Device, s.Device), display.Clock(o.Since.Seconds()))
+		if o.Reason != "" {
+			text += o.Reason + "; "
 		}
-		return fmt.Sprintf("no audio from %q since %s: reopening it until %s", s.Device, display.Clock(since.Seconds()), display.Clock((since + capture.OutageLimit).Seconds()))
+		if o.Device != "" {
+			return text + "reopening it; the other device goes on"
+		}
+		return text + "reopening it until " + display.Clock((o.Since + capture.OutageLimit).Seconds())
 	case s.Drift > 0:
 		return fmt.Sprintf("%q delivers more audio than real time: is its sample rate wrong?", s.Device)
 	case s.Drift < 0:

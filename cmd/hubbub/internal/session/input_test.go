@@ -35,6 +35,7 @@ func TestReportInput(t *testing.T) {
 		{silent, capture.Stats{Device: "headset"}, ""},
 		{capture.Stats{}, capture.Stats{Device: "desk + output", Silence: capture.Quiet, Silent: "desk"}, "almost no sound from \"desk\": is it muted? `hubbub devices` lists all"},
 		{capture.Stats{Device: "desk"}, capture.Stats{Device: "desk", Outage: &capture.Outage{Since: time.Minute}}, `no audio from "desk" since 1:00: reopening it until 3:00`},
+		{capture.Stats{Device: "desk"}, capture.Stats{Device: "desk", Outage: &capture.Outage{Since: time.Minute, Reason: "parec ended"}}, `no audio from "desk" since 1:00: parec ended; reopening it until 3:00`},
 		{capture.Stats{Device: "desk + output"}, capture.Stats{Device: "desk + output", Outage: &capture.Outage{Since: time.Minute, Device: "desk"}}, `no audio from "desk" since 1:00: reopening it; the other device goes on`},
 		{capture.Stats{Device: "desk + output", Outage: &capture.Outage{Device: "desk"}}, capture.Stats{Device: "desk + output", Gaps: []capture.Gap{{Start: 60, End: 62}}}, `"desk" delivers audio again; 2.0 s of audio from 1:00 on are missing`},
 		{capture.Stats{Device: "desk + output", StandsIn: "headset"}, capture.Stats{Device: "headset + output"}, `"headset" is used again`},
