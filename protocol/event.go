@@ -215,8 +215,8 @@ func (e *Event) fillSpeaker(raw []byte) error {
 	if w.Data == nil || w.Data.Timestamp == nil || w.Data.Speaker == nil {
 		return fmt.Errorf("%s without data.timestamp and data.speaker", e.Type)
 	}
-	if *w.Data.Timestamp < 0 {
-		return fmt.Errorf("%s with a negative timestamp", e.Type)
+	if at := *w.Data.Timestamp; at < 0 || at > MaxTimestamp {
+		return fmt.Errorf("%s with the impossible timestamp %g", e.Type, at)
 	}
 	e.Timestamp, e.Speaker = *w.Data.Timestamp, *w.Data.Speaker
 	return e.fillMatch(w.Data.Match)

@@ -36,7 +36,8 @@ func TestParseEvent(t *testing.T) {
 		{"timestamp as text", `{"type":"diarization_speaker_end","data":{"timestamp":"1","speaker":"A"}}`, Event{Type: TypeSpeakerEnd}, "not as specified: unexpected string in data.timestamp"},
 		{"array", `["diarization_speaker_end"]`, Event{}, "not the JSON of an event: unexpected array"},
 		{"timestamp beyond floats", `{"type":"diarization_speaker_end","data":{"timestamp":1e999,"speaker":"A"}}`, Event{Type: TypeSpeakerEnd}, "not as specified"},
-		{"negative", `{"type":"diarization_speaker_end","data":{"timestamp":-1,"speaker":"A"}}`, Event{Type: TypeSpeakerEnd}, "negative"},
+		{"negative", `{"type":"diarization_speaker_end","data":{"timestamp":-1,"speaker":"A"}}`, Event{Type: TypeSpeakerEnd}, "impossible timestamp -1"},
+		{"beyond all sessions", `{"type":"diarization_speaker_start","data":{"timestamp":1e300,"speaker":"A"}}`, Event{Type: TypeSpeakerStart}, "impossible timestamp 1e+300"},
 		{"error without message", `{"type":"error"}`, Event{Type: TypeError}, "without a message"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
