@@ -25,7 +25,7 @@ func (f *displayFlags) add(cmd *cobra.Command, outputs ...string) {
 	flags := cmd.Flags()
 	f.output.add(cmd, "output", "o", "output `FORMAT`: "+session.OneOf(outputs)+" (default: tui on a terminal, else lines)")
 	flags.BoolVar(&f.options.Accessible, "accessible", false, "append lines instead of redrawing the screen, for screen readers")
-	flags.BoolVar(&f.options.Screen.ASCII, "ascii", false, "use only ASCII characters")
+	flags.BoolVar(&f.options.Screen.ASCII, "ascii", false, "draw with ASCII characters only")
 	f.theme.add(cmd, "theme", "", "`COLOURS`: dark, light, contrast for high contrast, colour-blind, or auto to ask the terminal")
 	flags.BoolVar(&f.options.Screen.Mouse, "mouse", true, "react to clicks and the scroll wheel; --mouse=false leaves the mouse to the terminal")
 	flags.StringVar(&f.page, "page", "", "serve the session as a page for an audience at `ADDRESS`: PORT on this machine, or HOST:PORT")

@@ -41,7 +41,7 @@ var settings = []setting{
 	{"output", []string{"hubbub", "live", "watch", "replay"}, "tui, lines, json, events, rttm or wire"},
 	{"theme", nil, "auto, dark, light, contrast or colour-blind"},
 	{"mouse", nil, "false: leave the mouse to the terminal"},
-	{"ascii", nil, "true: use only ASCII characters"},
+	{"ascii", nil, "true: draw with ASCII characters only"},
 	{"accessible", nil, "true: append lines, for screen readers"},
 }
 
