@@ -170,7 +170,7 @@ generate:
 
 ## clean: remove what was built
 clean:
-	rm -rf bin
+	rm -rf bin .cache/release .cache/image
 
 ## help: the targets of this file
 help:
