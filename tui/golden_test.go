@@ -167,7 +167,6 @@ func TestGoldenColours(t *testing.T) {
 
 func TestGoldenSummary(t *testing.T) {
 	s := tuitest.State(tuitest.Turns(8, 200, 7), 175.2, 1)
-	s.Dropped, s.Overflows = 12, 1
 	s.Timeline.Lanes[1].Speaker = "李雷\x1b"
 	for _, c := range []struct {
 		name    string

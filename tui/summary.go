@@ -20,7 +20,6 @@ import (
 //	hubbub  1:15  2 speakers  31 turns
 //	  Anna        0:41   62%  17 turns  ━━━━━━━━━━━━━━━━━━━━
 //	  SPEAKER_01  0:25   38%  14 turns  ━━━━━━━━━━━━
-//	  4 chunks dropped: 0.4 s of audio are missing
 
 const (
 	maxSummaryName = 30 // cells
@@ -28,8 +27,8 @@ const (
 )
 
 // Summary writes what remains of a session on the normal screen: its length, for
-// each speaker talk time, share of all talk, and number of turns; then what was
-// lost, if anything was. Of o only ASCII, Background and Annotations matter.
+// each speaker talk time, share of all talk, and number of turns.
+// Of o only ASCII, Background and Annotations matter.
 // There are no escape sequences when w is not a terminal.
 func Summary(w io.Writer, s display.State, o Options) error {
 	t := canvas.DetectTheme(w, o.Background)
@@ -58,7 +57,7 @@ func writeSummary(w io.Writer, width int, s *display.Session, t *canvas.Theme, g
 	shareEnd := talkEnd + 2 + len("100%")
 	countEnd := shareEnd + 2 + count
 	bar := max(min(summaryBar, width-countEnd-2), 1)
-	c := canvas.New(max(countEnd+2+bar, 80), 1+len(s.Speakers)+2, g)
+	c := canvas.New(max(countEnd+2+bar, 80), 1+len(s.Speakers), g)
 	c.Line(0, 0, c.Width, canvas.Line{
 		canvas.NewSegment("hubbub", canvas.Brand.Bold(), 0), canvas.NewSegment(display.Clock(s.Position), canvas.Plain, 0),
 		canvas.NewSegment(display.Count(len(s.Speakers), "speaker"), canvas.Plain, 0), canvas.NewSegment(display.Count(turns, "turn"), canvas.Plain, 0),
@@ -78,13 +77,6 @@ func writeSummary(w io.Writer, width int, s *display.Session, t *canvas.Theme, g
 		c.TextRight(countEnd, y, display.Count(p.TurnCount, "turn"), canvas.Dim)
 		c.Text(countEnd+2, y, bar, display.ThinBar(part*float64(bar), g), p.Style)
 		y++
-	}
-	if s.Dropped > 0 {
-		c.Text(2, y, c.Width, fmt.Sprintf("%s dropped: %.1f s of audio are missing", display.Count(s.Dropped, "chunk"), 0.1*float64(s.Dropped)), canvas.Bad)
-		y++
-	}
-	if s.Overflows > 0 {
-		c.Text(2, y, c.Width, "the device lost audio "+display.Times(s.Overflows), canvas.Warn)
 	}
 	_, err := io.WriteString(w, strings.TrimRight(c.Render(t), "\n")+"\n")
 	return plain.OutputError(err)

@@ -248,9 +248,6 @@ func (a *Accessible) Summary(s display.State) error {
 		}
 		_ = a.line("%s: %s, %s, %s.", p.Name, display.TalkText(p.TalkTime), share, display.Count(p.TurnCount, "turn"))
 	}
-	if s.Dropped > 0 {
-		_ = a.line("Warning: %s dropped, %.1f seconds of audio are missing.", display.Count(s.Dropped, "chunk"), 0.1*float64(s.Dropped))
-	}
 	return a.err
 }
 

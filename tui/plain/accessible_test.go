@@ -68,7 +68,6 @@ Connection failed: connection lost.
 0:20 of audio, 2 speakers.
 SPEAKER_00: 1:01, 75 percent, 1 turn.
 SPEAKER_01: 0:20, 25 percent, 2 turns.
-Warning: 4 chunks dropped, 0.4 seconds of audio are missing.
 `
 	if b.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)

@@ -92,6 +92,24 @@ func replacedDevice(was, is string) (replaced, by string) {
 	return was, is
 }
 
+// lossNotices say at the end which audio is missing: what the device did not deliver, and what was dropped.
+func lossNotices(s capture.Stats, dropped int64) (out []string) {
+	missing := 0.0
+	for _, g := range s.Gaps {
+		missing += g.End - g.Start
+	}
+	if n := len(s.Gaps); n > 0 {
+		out = append(out, fmt.Sprintf("the device delivered nothing %s: %.1f s of audio are missing", display.Times(n), missing))
+	}
+	if dropped > 0 {
+		out = append(out, display.Count(dropped, "chunk")+" of 100 ms dropped: the connection was too slow, or there was none")
+	}
+	if n := s.Overflows; n > 0 {
+		out = append(out, fmt.Sprintf("the device lost audio %s: the machine was too busy", display.Times(n)))
+	}
+	return out
+}
+
 // gaps are the stretches that no stream has decided, and those in which the device
 // delivered nothing, in order and without overlap.
 func (l *Live) gaps() []protocol.Span {

@@ -55,3 +55,16 @@ func TestReportInput(t *testing.T) {
 		}
 	}
 }
+
+// TestLossNotices: the end of a session names all audio that is missing.
+func TestLossNotices(t *testing.T) {
+	if got := lossNotices(capture.Stats{}, 0); got != nil {
+		t.Errorf("%q", got)
+	}
+	got := strings.Join(lossNotices(capture.Stats{Gaps: []capture.Gap{{Start: 10, End: 62}, {Start: 90, End: 91.5}}, Overflows: 1}, 4), "\n")
+	if want := `the device delivered nothing 2 times: 53.5 s of audio are missing
+4 chunks of 100 ms dropped: the connection was too slow, or there was none
+the device lost audio once: the machine was too busy`; got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}

@@ -78,12 +78,7 @@ func (l *Live) notices() []string {
 		}
 		out = append(out, text)
 	}
-	if n := stream.Dropped; n > 0 {
-		out = append(out, display.Count(n, "chunk")+" of 100 ms dropped: the connection was too slow, or there was none")
-	}
-	if n := source.Overflows; n > 0 {
-		out = append(out, fmt.Sprintf("the device lost audio %s: the machine was too busy", display.Times(n)))
-	}
+	out = append(out, lossNotices(source, stream.Dropped)...)
 	if n := l.Recorder.Dropped(); n > 0 {
 		out = append(out, display.Count(n, "chunk")+" missing in the recording: the disk was too slow")
 	}
