@@ -340,6 +340,7 @@ func TestHandshakeRejected(t *testing.T) {
 		{"web filter", respond(403, "text/html", "<title>Access denied</title>"), `403 Forbidden: a web page, "Access denied"`, "headers Upgrade and Connection"},
 		{"page", respond(200, "text/html", "<title>App</title>"), `this is not a WebSocket: a web page, "App"`, "headers Upgrade and Connection"},
 		{"token", respond(401, "application/json", `{"requestId":"r-9","message":"token was used"}`), "401 Unauthorized: token was used (request r-9)", "start again"},
+		{"token, as forbidden", respond(403, "application/json", `{"requestId":"r-9","message":"token was used"}`), "403 Forbidden: token was used (request r-9)", "start again"},
 		{"gone", respond(404, "application/json", `{"requestId":"r","message":"m"}`), "404 Not Found: m", "address"},
 		{"proxy", respond(502, "text/html", "<title>Bad gateway</title>"), `a web page, "Bad gateway"`, "headers Upgrade and Connection"},
 		{"moved", func(w http.ResponseWriter, r *http.Request) {

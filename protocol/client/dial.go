@@ -201,7 +201,7 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 		if n > 0 {
 			e.Message += ": " + c.clean(excerpt(resp.Header.Get("Content-Type"), body[:n]), maxMessage)
 		}
-	case s == http.StatusUnauthorized:
+	case s == http.StatusUnauthorized, s == http.StatusForbidden && e.own:
 		e.hint = "The stream's token is used, expired or wrong: start again to get a new one."
 	case s/100 == 3, s == http.StatusTooManyRequests, e.RetryAfter > 0, wantsTLS.Match(body[:n]):
 	// The request before was answered by the service itself.

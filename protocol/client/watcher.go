@@ -132,7 +132,7 @@ func (c *Client) openWatch(ctx context.Context, id string, from int, words bool)
 	var response *ResponseError
 	if errors.As(err, &response) {
 		switch {
-		case response.Status == http.StatusUnauthorized:
+		case response.Status == http.StatusUnauthorized, response.Status == http.StatusForbidden && response.own:
 			response.hint = "" // it is about the key, not about a token
 		case response.Status == http.StatusNotFound && response.RequestID != "":
 			response.hint = "A stream can be watched for two days, with a key of the account that sends it; check the id and the key."
