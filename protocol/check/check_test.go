@@ -221,14 +221,18 @@ func TestCheckPings(t *testing.T) {
 		}})
 	}
 	hangs := pings(func(*websocket.Conn, string) error { return nil })
-	fails(t, runCheck(t, hangs, testKey, time.Second, 25, nil), "close", "did not close the stream within 1s after end_of_stream, and answered no ping behind the last 2.5 s", "operator")
+	r := runCheck(t, hangs, testKey, time.Second, 25, nil)
+	fails(t, r, "close", "did not close the stream within 1s after end_of_stream, and answered no ping behind the last 2.5 s", "operator")
+	if s := r.Stages[6]; s.State != Notice || s.Cause != "the service answers no ping" {
+		t.Errorf("%+v", s)
+	}
 	late := pings(func(c *websocket.Conn, data string) error {
 		time.AfterFunc(trace.MaxPong+time.Millisecond, func() {
 			_ = c.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(testkit.Timeout))
 		})
 		return nil
 	})
-	r := runCheck(t, late, testKey, time.Second, enoughSpeech*10, nil)
+	r = runCheck(t, late, testKey, time.Second, enoughSpeech*10, nil)
 	if s := r.Stages[6]; s.State != Notice || !strings.Contains(s.Cause, "the answer to a ping took") || !strings.Contains(s.Next, "buffers messages") {
 		t.Errorf("%+v", s)
 	}

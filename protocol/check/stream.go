@@ -161,7 +161,10 @@ func (c *checker) audio(ctx context.Context, s *Stage) error {
 	if stats.RTT > 0 {
 		s.Details["ping_ms"] = millis(stats.RTT)
 	}
-	if slowest > trace.MaxPong {
+	switch {
+	case stats.RTT == 0 && stats.Behind > trace.MaxPong:
+		s.notice("the service answers no ping", "A session takes it for lost when it sends nothing for 9 s, as while nobody speaks: show this to its operator.")
+	case slowest > trace.MaxPong:
 		s.notice(fmt.Sprintf("the answer to a ping took %.1f s", slowest.Seconds()), "Likely cause: "+trace.CauseSlow+", or something in between buffers messages.")
 	}
 	if tcp, ok := st.Socket(); ok {
