@@ -102,7 +102,7 @@ func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all boo
 	late.Stop()
 	reason := p.ended()
 	if !p.complaint.Any() && ctx.Err() != nil {
-		reason = fmt.Errorf("%s delivers nothing", r.name)
+		reason = fmt.Errorf("%s delivered nothing within %v", r.name, timeout)
 	}
 	_ = p.Close()
 	return nil, fail(Hint, "cannot open the device %q: %w", dev.Name, reason)

@@ -75,7 +75,7 @@ func TestRecorderOfNothing(t *testing.T) {
 	dir := capturetest.Programs(t, map[string]string{"pactl": capturetest.Pactl, "parec": "echo $$ > \"${0%/*}/pid\"; sleep 1000"})
 	r := FindRecorder("parec")
 	_, err := r.openWithin(t.Context(), "", false, false, 200*time.Millisecond)
-	if err == nil || !strings.Contains(err.Error(), "delivers nothing") {
+	if err == nil || !strings.Contains(err.Error(), "delivered nothing within") {
 		t.Error(err)
 	}
 	capturetest.NoGroup(t, filepath.Join(dir, "pid"))
