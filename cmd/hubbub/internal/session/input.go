@@ -98,8 +98,8 @@ func lossNotices(s capture.Stats, dropped int64) (out []string) {
 	for _, g := range s.Gaps {
 		missing += g.End - g.Start
 	}
-	if n := len(s.Gaps); n > 0 {
-		out = append(out, fmt.Sprintf("the device delivered nothing %s: %.1f s of audio are missing", display.Times(n), missing))
+	if missing > 0 {
+		out = append(out, fmt.Sprintf("the device delivered no audio for %.1f s in all", missing))
 	}
 	if dropped > 0 {
 		out = append(out, display.Count(dropped, "chunk")+" of 100 ms dropped: the connection was too slow, or there was none")

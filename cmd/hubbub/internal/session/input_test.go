@@ -62,7 +62,7 @@ func TestLossNotices(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	got := strings.Join(lossNotices(capture.Stats{Gaps: []capture.Gap{{Start: 10, End: 62}, {Start: 90, End: 91.5}}, Overflows: 1}, 4), "\n")
-	if want := `the device delivered nothing 2 times: 53.5 s of audio are missing
+	if want := `the device delivered no audio for 53.5 s in all
 4 chunks of 100 ms dropped: the connection was too slow, or there was none
 the device lost audio once: the machine was too busy`; got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
