@@ -316,6 +316,12 @@ func TestPlaybackKeys(t *testing.T) {
 	s.Playback = &display.Playback{Speed: 2}
 	m.later(s)
 	screenHas(t, m, "2x")
+	press(m, "f")
+	screenHasNot(t, m, "paused")
+	s.Playback = &display.Playback{Paused: true, Speed: 1}
+	m.later(s)
+	screenHas(t, m, "paused") // also in the presenter view
+	press(m, "f")
 	s.Playback, s.Conn = &display.Playback{Paused: true, Speed: 1}, display.Closed
 	m.later(s)
 	screenHasNot(t, m, "PAUSED")

@@ -67,7 +67,7 @@ func (m *model) drawPresenter(c *canvas.Canvas) {
 // of the connection.
 func (m *model) drawPresenterState(c *canvas.Canvas, s *display.Session) {
 	var segments canvas.Line
-	if !s.Connected() {
+	if p := s.Playback; !s.Connected() || p != nil && p.Paused {
 		segments = append(segments, m.connSegment())
 	}
 	if s.Dropped > 0 {
