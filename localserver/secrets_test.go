@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -62,9 +61,9 @@ func TestLogOfAStreamHoldsNoSecrets(t *testing.T) {
 	h.at("GET", out, nil).apiError(t, 503)
 	h.at("PUT", in, strings.NewReader("x")).apiError(t, 503)
 	h.do("POST", "/v1/live", key, nil).apiError(t, 503)
-	files, err := filepath.Glob(filepath.Join(dir, "keys", "*.pem"))
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
+	files := testkit.Files(t, dir, "keys/*.pem")
+	if len(files) == 0 {
+		t.Fatal(files)
 	}
 	for _, file := range files {
 		raw, err := os.ReadFile(file)

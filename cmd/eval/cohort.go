@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -27,13 +27,9 @@ const (
 // writeCohort makes the cohort of the voiceprints from the speech of people,
 // X.wav each, as localserver/engine/training/enrolment.py writes it.
 func (ev *evaluator) writeCohort(ctx context.Context, out io.Writer) error {
-	files, err := filepath.Glob(filepath.Join(ev.people, "*.wav"))
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, f := range files {
-		names = append(names, strings.TrimSuffix(filepath.Base(f), ".wav"))
+	names, _ := fs.Glob(os.DirFS(ev.people), "*.wav") // the pattern is valid
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(name, ".wav")
 	}
 	people, err := ev.makeVoiceprints(ctx, ev.people, names)
 	if err != nil {

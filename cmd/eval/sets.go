@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -44,13 +45,12 @@ func findSets(dir string, names []string, all bool) ([]set, error) {
 	const next = "name their folder by --dir, or one recording by --ref X.rttm --wav X.wav"
 	var sets []set
 	for _, name := range names {
-		references, err := filepath.Glob(filepath.Join(dir, name, "*.rttm"))
-		if err != nil {
-			return nil, err
-		}
+		folder := filepath.Join(dir, name)
+		references, _ := fs.Glob(os.DirFS(folder), "*.rttm") // the pattern is valid
 		slices.Sort(references)
 		s := set{name: name}
-		for _, path := range references {
+		for _, reference := range references {
+			path := filepath.Join(folder, reference)
 			base := strings.TrimSuffix(path, ".rttm")
 			audio, err := audioOf(base)
 			if err != nil {

@@ -56,8 +56,7 @@ func TestPanic(t *testing.T) {
 			x.ends(c.code)
 			var reports []string
 			for _, pattern := range []string{"hubbub/crash-*.txt", "Library/Caches/hubbub/crash-*.txt"} {
-				found, _ := filepath.Glob(filepath.Join(dir, pattern))
-				reports = append(reports, found...)
+				reports = append(reports, testkit.Files(t, dir, pattern)...)
 			}
 			if len(reports) != 1 {
 				t.Fatalf("%d reports", len(reports))

@@ -21,7 +21,7 @@ func TestManuals(t *testing.T) {
 		root := newRoot(&App{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}})
 		testkit.NoError(t, writeManuals(root, dir))
 		files := map[string][]byte{}
-		for _, f := range must(filepath.Glob(filepath.Join(dir, "*", "*")))(t) {
+		for _, f := range testkit.Files(t, dir, "*/*") {
 			files[filepath.Base(f)] = must(os.ReadFile(f))(t)
 		}
 		return files

@@ -130,9 +130,9 @@ func TestScreenRecords(t *testing.T) {
 	x.Keys("q")
 	x.ends(exitOK)
 	x.Shows("hubbub: a recording is in hubbub-")
-	dirs, err := filepath.Glob(filepath.Join(x.dir, "hubbub-*"))
-	if err != nil || len(dirs) != 2 {
-		t.Fatalf("recordings %q, %v", dirs, err)
+	dirs := testkit.Files(t, x.dir, "hubbub-*")
+	if len(dirs) != 2 {
+		t.Fatalf("recordings %q", dirs)
 	}
 	for _, dir := range dirs {
 		rec, err := recording.Read(t.Context(), dir)

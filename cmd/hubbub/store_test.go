@@ -47,9 +47,9 @@ func TestStoreCommands(t *testing.T) {
 	if n := check(exitOK); n != 0 {
 		t.Errorf("%d damaged bytes in an intact store", n)
 	}
-	blocks, err := filepath.Glob(filepath.Join(dir, "jetstream", "jetstream", "$G", "streams", "MEDIA", "msgs", "*.blk"))
-	if err != nil || len(blocks) != 1 {
-		t.Fatalf("%q %v", blocks, err)
+	blocks := testkit.Files(t, dir, "jetstream/jetstream/$G/streams/MEDIA/msgs/*.blk")
+	if len(blocks) != 1 {
+		t.Fatalf("%q", blocks)
 	}
 	raw, err := os.ReadFile(blocks[0])
 	testkit.NoError(t, err)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -155,7 +154,7 @@ func TestScreenWire(t *testing.T) {
 	x.Shows("across$", "SPEAKER_00 .*")
 	x.Keys("q")
 	x.ends(exitOK)
-	files, _ := filepath.Glob(filepath.Join(x.dir, "hubbub-wire-*.ndjson"))
+	files := testkit.Files(t, x.dir, "hubbub-wire-*.ndjson")
 	if len(files) != 1 {
 		t.Fatalf("%d files", len(files))
 	}

@@ -122,8 +122,7 @@ func TestUnreadableSigningKeys(t *testing.T) {
 	dir := t.TempDir()
 	key := mustCreate(t, dir, "a", PlanPro, time.Hour, time.Now())
 	folder := filepath.Join(dir, keyFolder)
-	files, err := filepath.Glob(filepath.Join(folder, "*"+keySuffix))
-	testkit.NoError(t, err)
+	files := testkit.Files(t, folder, "*"+keySuffix)
 	good, err := os.ReadFile(files[0])
 	testkit.NoError(t, err)
 	testkit.NoError(t, os.WriteFile(files[0], nil, 0o600))
@@ -406,7 +405,7 @@ func TestNodesExchangeSigningKeys(t *testing.T) {
 
 		// The name of a folder is kept, so that a restarted node withdraws what
 		// was removed meanwhile.
-		files, _ := filepath.Glob(filepath.Join(dirA, keyFolder, "*"+keySuffix))
+		files := testkit.Files(t, filepath.Join(dirA, keyFolder), "*"+keySuffix)
 		if len(files) != 1 || os.Remove(files[0]) != nil {
 			t.Fatal(files)
 		}

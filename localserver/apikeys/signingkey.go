@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -130,8 +131,12 @@ func readSigningKeys(dataDir string) ([]signingKey, error) {
 // in it, and the secret of the webhooks.
 func Files(dataDir string) []string {
 	folder := filepath.Join(dataDir, keyFolder)
-	files, _ := filepath.Glob(filepath.Join(folder, "*"+keySuffix)) // the pattern is valid
-	return append([]string{folder, filepath.Join(dataDir, webhookFile)}, files...)
+	files := []string{folder, filepath.Join(dataDir, webhookFile)}
+	names, _ := fs.Glob(os.DirFS(folder), "*"+keySuffix) // the pattern is valid
+	for _, name := range names {
+		files = append(files, filepath.Join(folder, name))
+	}
+	return files
 }
 
 // CreateSigningKey adds a signing key to a data folder, readable by its owner

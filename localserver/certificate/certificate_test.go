@@ -72,7 +72,7 @@ func TestCertificateIsStored(t *testing.T) {
 	}
 	testkit.NoError(t, os.WriteFile(file, []byte("half a"), 0o600))
 	get(now) // a damaged file is replaced
-	if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 1 {
+	if names := testkit.Files(t, dir, "*"); len(names) != 1 {
 		t.Errorf("left: %v", names)
 	}
 }

@@ -37,7 +37,7 @@ func TestDecoderHangs(t *testing.T) { // not parallel: it changes PATH
 
 	group := 0 // of the decoder's processes
 	testkit.Eventually(t, "a decoder", func() bool {
-		if list, _ := filepath.Glob(filepath.Join(dir, "[0-9]*")); len(list) == 1 {
+		if list := testkit.Files(t, dir, "[0-9]*"); len(list) == 1 {
 			group, _ = strconv.Atoi(filepath.Base(list[0]))
 		}
 		return group != 0

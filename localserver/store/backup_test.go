@@ -117,7 +117,7 @@ func TestBackupAndRestore(t *testing.T) {
 	if key, err := os.ReadFile(filepath.Join(to, "keys", "one.pem")); string(key) != "a signing key" || err != nil {
 		t.Errorf("%q %v", key, err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(to, ".*")); len(left) > 0 {
+	if left := testkit.Files(t, to, ".*"); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 	restored := open(t, to)

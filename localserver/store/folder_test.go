@@ -60,7 +60,8 @@ func TestMemoryStoreLeavesNothing(t *testing.T) {
 
 // A store in memory removes the folders of killed processes, and no others.
 func TestScratchOfKilledProcessesIsRemoved(t *testing.T) {
-	temp := t.TempDir()
+	temp := filepath.Join(t.TempDir(), "[1]") // a pattern that does not match itself
+	testkit.NoError(t, os.Mkdir(temp, 0o700))
 	t.Setenv("TMPDIR", temp)
 	running := open(t, "")
 	killed, strange := filepath.Join(temp, datafolder.ScratchPrefix+"killed"), filepath.Join(temp, datafolder.ScratchPrefix+"strange")

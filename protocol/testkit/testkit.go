@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
@@ -68,6 +70,18 @@ func Eventually(t T, what string, is func() bool) {
 		}
 		time.Sleep(min(time.Millisecond+waited/10, 20*time.Millisecond))
 	}
+}
+
+// Files are the files of a folder, or below it, that match a pattern. Those of filepath.Glob would
+// be others where the path of the folder has one of the characters of patterns.
+func Files(t T, dir, pattern string) []string {
+	t.Helper()
+	files, err := fs.Glob(os.DirFS(dir), pattern)
+	NoError(t, err)
+	for i, file := range files {
+		files[i] = filepath.Join(dir, filepath.FromSlash(file))
+	}
+	return files
 }
 
 // Program writes a program. Meanwhile no process is started: it would have the file open

@@ -7,6 +7,7 @@ package datafolder
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -60,11 +61,9 @@ const (
 // RemoveScratch removes the folders of servers without a data folder whose processes
 // were killed. What cannot be removed remains.
 func RemoveScratch() {
-	folders, err := filepath.Glob(filepath.Join(os.TempDir(), ScratchPrefix+"*"))
-	if err != nil {
-		return
-	}
-	for _, dir := range folders {
+	names, _ := fs.Glob(os.DirFS(os.TempDir()), ScratchPrefix+"*") // the pattern is valid
+	for _, name := range names {
+		dir := filepath.Join(os.TempDir(), name)
 		info, err := os.Lstat(filepath.Join(dir, LockFile))
 		if err != nil || time.Since(info.ModTime()) < scratchAge {
 			continue
