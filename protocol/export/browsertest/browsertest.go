@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"encoding/base64"
 	"encoding/json"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -177,15 +178,15 @@ func (b *Browser) OpenFile(path string) {
 	b.T.Helper()
 	abs, err := filepath.Abs(path)
 	testkit.NoError(b.T, err)
-	b.Navigate("file://" + abs)
+	b.Navigate((&url.URL{Scheme: "file", Path: filepath.ToSlash(abs)}).String()) // as the browser writes it
 }
 
 // Navigate opens an address, and forgets what earlier pages did.
-func (b *Browser) Navigate(url string) {
+func (b *Browser) Navigate(address string) {
 	b.T.Helper()
 	b.requests, b.complaints = nil, nil
-	b.Call("Page.navigate", map[string]any{"url": url}, nil)
-	b.Until("location.href.startsWith(" + Quote(url) + ") && document.readyState === 'complete'")
+	b.Call("Page.navigate", map[string]any{"url": address}, nil)
+	b.Until("location.href.startsWith(" + Quote(address) + ") && document.readyState === 'complete'")
 }
 
 // Resize sets the size of the window, in pixels.
