@@ -116,7 +116,7 @@ func (a *App) config(format string) error {
 		state = "is read"
 	}
 	if file.Path == "" {
-		file.Path, state = "no settings file:", "neither HOME nor XDG_CONFIG_HOME is set"
+		file.Path, state = "no settings file:", "neither HOME nor XDG_CONFIG_HOME is set to a folder of yours"
 	}
 	fmt.Fprintf(a.Stdout, "%s %s\n\n", file.Path, state)
 	var rows []string

@@ -33,7 +33,7 @@ const (
 
 // File is the content of the settings file.
 type File struct {
-	Path   string // "" = this machine has no configuration folder
+	Path   string // "" = there is no configuration folder that this user can look into
 	Exists bool
 	values map[string]fileEntry // by the setting's name
 	names  []fileEntry          // in the order of the file
@@ -58,7 +58,11 @@ func filePath() string {
 		return path
 	}
 	dir, err := os.UserConfigDir()
-	if err != nil {
+	if err == nil {
+		_, err = os.Stat(dir)
+	}
+	// HOME may be /dev/null, or the folder of another user.
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
 	return filepath.Join(dir, "hubbub", "config.toml")
