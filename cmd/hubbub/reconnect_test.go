@@ -37,7 +37,8 @@ func newCutter(t *testing.T, server string) *cutter {
 
 func (c *cutter) connect() {
 	c.t.Helper()
-	testkit.NoError(c.t, c.proxy.Start())
+	// A process that is being started has the listener of before, too, until it runs its own program.
+	testkit.Eventually(c.t, "a listener", func() bool { return c.proxy.Start() == nil })
 	c.url = "https://" + c.proxy.Listen
 }
 
