@@ -228,7 +228,7 @@ func TestCurl(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "object")
 	testkit.NoError(t, os.WriteFile(file, []byte("0123456789"), 0o600))
 	in, _ := does("POST", "/v1/media/input", "201", []string{"url"}, "-d", `{"url":"media://a/b.txt"}`)["url"].(string)
-	curl.run(t, nil, "-sS", "--fail", "--cacert", s.ca, "-T", file, in)
+	curl.run(t, nil, "-sS", "--fail", "--globoff", "--cacert", s.ca, "-T", file, in)
 	out, _ := does("POST", "/v1/media/output", "201", []string{"url"}, "-d", `{"url":"media://a/b.txt"}`)["url"].(string)
 	if got := curl.run(t, nil, "-sS", "--fail", "--cacert", s.ca, out); got != "0123456789" {
 		t.Errorf("got %q", got)

@@ -40,9 +40,11 @@ func TestMain(m *testing.M) {
 		setTestHook()
 		main()
 	}
-	// The settings of whoever runs the tests do not apply.
+	// The settings and the language of whoever runs the tests do not apply. With CI set, the colour library takes no
+	// terminal for one.
 	if filepath.Base(os.Args[0]) != "hubbub" {
 		_ = os.Setenv("XDG_CONFIG_HOME", filepath.Join(os.TempDir(), "hubbub-tests-have-no-settings"))
+		_ = errors.Join(os.Setenv("LC_ALL", "C.UTF-8"), os.Unsetenv("NO_COLOR"), os.Unsetenv("CI"))
 		testkit.Parallel(8)
 		if signal.Ignored(syscall.SIGHUP) { // programs would inherit that, as from tests under nohup
 			signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)

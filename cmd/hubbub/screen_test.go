@@ -70,8 +70,7 @@ func TestScreenColours(t *testing.T) {
 		{[]string{"TERM=dumb"}, nil, false, true},
 		{[]string{"COLORTERM=truecolor"}, []string{"--ascii"}, true, true},
 	} {
-		// With CI set, the colour library takes no terminal for one.
-		x := inTerminalWith(t, 80, 24, append(c.env, "CI=", "LC_ALL=C.UTF-8"), append([]string{"live", "--input", talkFile(t, 0), "--pace", "fast"}, c.args...)...)
+		x := inTerminalWith(t, 80, 24, c.env, append([]string{"live", "--input", talkFile(t, 0), "--pace", "fast"}, c.args...)...)
 		x.Shows("finished", "SPEAKER_00")
 		screen := x.Screen("-e")
 		if has := strings.Contains(screen, "38;2;67;207;255"); has != c.colours || !c.colours && colour.MatchString(screen) {

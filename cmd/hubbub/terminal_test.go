@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +20,7 @@ import (
 // terminal is a terminal with the program in it.
 type terminal struct {
 	t      *testing.T
-	socket string // of tmux
+	folder string // of tmux
 	dir    string // of the program
 	exit   string // file for the program's exit code
 }
@@ -38,7 +37,7 @@ func newTerminal(t *testing.T) *terminal {
 		t.Skip("tmux is not installed; make test installs it")
 	}
 	dir := t.TempDir()
-	x := &terminal{t, filepath.Join(dir, "tmux"), filepath.Join(dir, "work"), filepath.Join(dir, "exit")}
+	x := &terminal{t, dir, filepath.Join(dir, "work"), filepath.Join(dir, "exit")}
 	testkit.NoError(t, os.Mkdir(x.dir, 0o700))
 	return x
 }
@@ -46,13 +45,10 @@ func newTerminal(t *testing.T) *terminal {
 // open runs a command of the shell in the terminal, of w by h cells.
 func (x *terminal) open(w, h int, command string) {
 	x.t.Helper()
-	server := exec.Command("tmux", "-u", "-S", x.socket, "-f", "/dev/null", "-D") // no daemon
+	server := x.tmux("-f", "/dev/null", "-D") // no daemon
 	testkit.Start(x.t, server)
 	testkit.Eventually(x.t, "tmux", func() bool {
-		conn, err := net.Dial("unix", x.socket)
-		if err == nil {
-			_ = conn.Close()
-		}
+		_, err := os.Stat(filepath.Join(x.folder, "tmux"))
 		return err == nil
 	})
 	x.Tmux("new-session", "-d", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h), "-c", x.dir, "sh", "-c", command)
@@ -117,10 +113,17 @@ func (x *terminal) sane() {
 	})
 }
 
+// tmux is a command of tmux. The path of its socket is relative, because it may not be long.
+func (x *terminal) tmux(args ...string) *exec.Cmd {
+	cmd := exec.Command("tmux", append([]string{"-u", "-S", "tmux"}, args...)...)
+	cmd.Dir = x.folder
+	return cmd
+}
+
 // Tmux runs a command of tmux and returns its output.
 func (x *terminal) Tmux(args ...string) string {
 	x.t.Helper()
-	out, err := exec.Command("tmux", append([]string{"-u", "-S", x.socket}, args...)...).CombinedOutput()
+	out, err := x.tmux(args...).CombinedOutput()
 	if err != nil {
 		x.t.Fatalf("tmux %v: %v\n%s", args, err, out)
 	}
