@@ -15,8 +15,8 @@ import (
 //	        source  notice, or REC 0:40 1.3 MB    badge          meter       position, length
 
 // drawHeader draws position, meter and badge from the right; product and
-// source in the space on the left, and when that was recorded, or that it has not begun.
-func (m *model) drawHeader(c *canvas.Canvas, w window) {
+// source in the space on the left, and the notice about it that has no line of its own.
+func (m *model) drawHeader(c *canvas.Canvas, l layout, w window) {
 	x := m.w - 1
 	position := display.Clock(m.state.Position)
 	if m.state.Length > 0 && m.w >= 60 {
@@ -58,16 +58,23 @@ func (m *model) drawHeader(c *canvas.Canvas, w window) {
 		source = canvas.Fit(source, x-used, x-used-canvas.Width(m.glyphs.Ellipsis), m.glyphs.Ellipsis)
 	}
 	segments := canvas.Line{canvas.NewSegment(source, canvas.Plain, 0)}
-	switch n := display.TerminalSafe(m.state.SourceNotice); {
-	case m.state.Playback != nil: // it says when that was recorded
-		segments.Add(n, canvas.Dim, 0)
-	case m.state.Watching:
-		segments.Add(n, canvas.Warn, 0)
+	if n := display.TerminalSafe(m.state.SourceNotice); n != "" && !m.noticeBelow(l) {
+		style := canvas.Warn
+		if m.state.Playback != nil { // it says when that was recorded
+			style = canvas.Dim
+		}
+		segments.Add(n, style, 0)
 	}
 	if m.state.Conn == display.Reconnecting {
 		segments = canvas.Line{canvas.NewSegment(retryText(m.state), canvas.Bad.Bold(), 0)}
 	}
 	c.Line(used, 0, x-used, segments, 2)
+}
+
+// noticeBelow reports whether the notice about the source is below the header, where there is
+// room for what to do. That of a session that is replayed or watched is short.
+func (m *model) noticeBelow(l layout) bool {
+	return l.problemY > 0 && (m.list == nil || l.side > 0) && m.state.Playback == nil && !m.state.Watching
 }
 
 // retryText says that there is no connection, and when the next attempt is.

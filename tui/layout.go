@@ -48,7 +48,7 @@ type layout struct {
 	gutter   int  // columns of names and talk times; the timeline is right of it
 	name     int  // columns of the name
 	talk     int  // columns of the talk time
-	problemY int  // what is wrong with microphone or service, in words; 0 = in the status line, or a notice
+	problemY int  // what is wrong with microphone or service, or a notice about the source; 0 = in status line and header
 	lanesY   int
 	pitch    int // rows from lane to lane
 	bar      int // of them, filled by turns
@@ -180,7 +180,7 @@ func (m *model) drawTimelineScreen(c *canvas.Canvas, l layout, s *display.Sessio
 		m.view.top = min(max(m.view.top, i-l.visible+1), i)
 	}
 	w := m.windowOf(l, s.State)
-	m.drawHeader(c, w)
+	m.drawHeader(c, l, w)
 	if m.list != nil {
 		m.drawList(c, l, s)
 		if l.side == 0 {
@@ -190,7 +190,7 @@ func (m *model) drawTimelineScreen(c *canvas.Canvas, l layout, s *display.Sessio
 	}
 	if l.problemY > 0 {
 		p, width, tail := m.problem(), l.right()-2, 0
-		if p.Text == "" && s.Playback == nil && !s.Watching { // whose notices are in the header
+		if p.Text == "" && m.noticeBelow(l) {
 			p = canvas.NewSegment(display.TerminalSafe(s.SourceNotice), canvas.Warn, 0)
 		}
 		if width > 50 { // the end says what to do
