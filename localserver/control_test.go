@@ -146,7 +146,7 @@ func TestBackupOfALongPath(t *testing.T) {
 
 // A server that accepts the connection and does not respond is not waited for.
 func TestBackupOfASilentServer(t *testing.T) {
-	dir, err := os.MkdirTemp("", "hubbub") // short enough for the path of a socket
+	dir, err := os.MkdirTemp(testkit.ShortTempDir(), "hubbub")
 	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	l, err := net.Listen("unix", filepath.Join(dir, controlFile))

@@ -111,17 +111,10 @@ func SoundServer(t *testing.T) *Server {
 	return s
 }
 
-// longestTemp is how long the path of the folder for temporary files may be with sockets in it, in bytes.
-const longestTemp = 60
-
 // folder makes a temporary folder with files, whose path is short, because it contains sockets.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
-	temp := os.TempDir()
-	if len(temp) > longestTemp {
-		temp = "/tmp"
-	}
-	dir, err := os.MkdirTemp(temp, "hubbub")
+	dir, err := os.MkdirTemp(testkit.ShortTempDir(), "hubbub")
 	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	for name, text := range files {

@@ -84,6 +84,16 @@ func Files(t T, dir, pattern string) []string {
 	return files
 }
 
+// ShortTempDir is the folder for temporary files, or a shorter one where sockets in that one would have paths that are too
+// long: some systems permit 104 bytes.
+func ShortTempDir() string {
+	const longest = 60
+	if dir := os.TempDir(); len(dir) <= longest {
+		return dir
+	}
+	return "/tmp"
+}
+
 // Program writes a program. Meanwhile no process is started: it would have the file open
 // for writing until it runs its own program, and Linux does not run such a file.
 func Program(t T, path, text string) {
