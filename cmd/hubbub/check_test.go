@@ -49,7 +49,7 @@ func checkWith(t *testing.T, env []string, address string) string {
 	t.Helper()
 	skipShort(t)
 	cmd := exec.Command(testProgram(t), "check", "--server", address, "--api-key", checkKey, "--seconds", "1")
-	cmd.Env = append(os.Environ(), programEnv(append(env, "NO_PROXY=", "no_proxy=")...)...)
+	cmd.Env = append(os.Environ(), programEnv(append(env, "NO_PROXY=", "no_proxy=", "http_proxy=", "https_proxy=")...)...)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != exitFailed || strings.Contains(string(out), checkKey) {

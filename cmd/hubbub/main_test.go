@@ -45,6 +45,8 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) != "hubbub" {
 		_ = os.Setenv("XDG_CONFIG_HOME", filepath.Join(os.TempDir(), "hubbub-tests-have-no-settings"))
 		_ = errors.Join(os.Setenv("LC_ALL", "C.UTF-8"), os.Unsetenv("NO_COLOR"), os.Unsetenv("CI"))
+		// Clients in other languages ask a proxy for addresses of this machine, too.
+		_ = errors.Join(os.Setenv("NO_PROXY", "127.0.0.1"), os.Setenv("no_proxy", "127.0.0.1"))
 		testkit.Parallel(8)
 		if signal.Ignored(syscall.SIGHUP) { // programs would inherit that, as from tests under nohup
 			signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)

@@ -27,7 +27,7 @@ import (
 
 const testKey = "key-that-nobody-may-see"
 
-func TestMain(m *testing.M) { testkit.Parallel(8); os.Exit(testkit.Run(m)) }
+func TestMain(m *testing.M) { testkit.NoProxy(); testkit.Parallel(8); os.Exit(testkit.Run(m)) }
 
 // serve starts a service without TLS.
 func serve(t *testing.T, s protocoltest.Service) (address string) {

@@ -4,6 +4,7 @@ package testkit
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -51,6 +53,14 @@ func Run(m *testing.M) (code int) {
 // Parallel is for TestMain of packages whose tests mostly wait: so many run at once. The
 // command line may set another number.
 func Parallel(tests int) { _ = flag.Set("test.parallel", strconv.Itoa(tests)) }
+
+// NoProxy is for TestMain of packages whose tests ask for hosts that do not exist: the proxy of whoever runs the tests would
+// be asked instead.
+func NoProxy() {
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
+		_ = errors.Join(os.Unsetenv(name), os.Unsetenv(strings.ToLower(name)))
+	}
+}
 
 // NoError ends the test if there is an error.
 func NoError(t T, err error) {
