@@ -146,9 +146,7 @@ func TestBackupOfALongPath(t *testing.T) {
 
 // A server that accepts the connection and does not respond is not waited for.
 func TestBackupOfASilentServer(t *testing.T) {
-	dir, err := os.MkdirTemp(testkit.ShortTempDir(), "hubbub")
-	testkit.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := testkit.ShortTempDir(t)
 	l, err := net.Listen("unix", filepath.Join(dir, controlFile))
 	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })

@@ -114,9 +114,7 @@ func SoundServer(t *testing.T) *Server {
 // folder makes a temporary folder with files, whose path is short, because it contains sockets.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(testkit.ShortTempDir(), "hubbub")
-	testkit.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := testkit.ShortTempDir(t)
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		testkit.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))

@@ -27,7 +27,7 @@ func TestRealKeyRing(t *testing.T) {
 	}
 	const secret = "b3Blbi-sesame"
 	_, url := serve(t, "--api-key", secret, "--tls", "off")
-	dir := t.TempDir()
+	dir := testkit.ShortTempDir(t)
 	for _, sub := range []string{"run", "home"} {
 		testkit.NoError(t, os.Mkdir(filepath.Join(dir, sub), 0o700))
 	}

@@ -94,14 +94,17 @@ func Files(t T, dir, pattern string) []string {
 	return files
 }
 
-// ShortTempDir is the folder for temporary files, or a shorter one where sockets in that one would have paths that are too
-// long: some systems permit 104 bytes.
-func ShortTempDir() string {
-	const longest = 60
-	if dir := os.TempDir(); len(dir) <= longest {
-		return dir
+// ShortTempDir is a temporary folder whose path leaves space for that of a socket, which may have 104 bytes on some systems.
+func ShortTempDir(t testing.TB) string {
+	t.Helper()
+	temp := os.TempDir()
+	if len(temp) > 60 {
+		temp = "/tmp"
 	}
-	return "/tmp"
+	dir, err := os.MkdirTemp(temp, "hubbub")
+	NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 // Program writes a program. Meanwhile no process is started: it would have the file open

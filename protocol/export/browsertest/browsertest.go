@@ -53,7 +53,7 @@ func Open(t *testing.T) *Browser {
 	profile := t.TempDir()
 	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--mute-audio", "--window-size=1200,900", "--no-first-run",
 		"--autoplay-policy=no-user-gesture-required", "--remote-debugging-port=0", "--user-data-dir="+profile, "about:blank")
-	cmd.Env = append(os.Environ(), "TMPDIR="+testkit.ShortTempDir())
+	cmd.Env = append(os.Environ(), "TMPDIR="+testkit.ShortTempDir(t))
 	stderr, err := cmd.StderrPipe()
 	testkit.NoError(t, err)
 	testkit.NoError(t, cmd.Start())
