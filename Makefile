@@ -1,8 +1,9 @@
 # Two commands do everything on a fresh machine: make run, make test.
 
 GO      ?= go
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+# A source archive may be unpacked in the repository of something else.
+VERSION ?= $(shell git --git-dir=.git describe --tags --always --dirty 2>/dev/null || echo unknown)
+COMMIT  ?= $(shell git --git-dir=.git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 # LDFLAGS state the version: go need not ask git, which refuses to read the repository of another user.
 BUILD    = $(GO) build -trimpath -buildvcs=false
