@@ -16,6 +16,7 @@ import (
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
+	"hubbub/protocol/errno"
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/testkit"
 )
@@ -116,7 +117,7 @@ func TestReset(t *testing.T) {
 	t.Parallel()
 	h := serve(t, withFaults(t, "reset@200ms"))
 	s := h.open()
-	if _, end := s.toTheEnd(); !errors.Is(end, syscall.ECONNRESET) {
+	if _, end := s.toTheEnd(); !errno.Is(end, syscall.ECONNRESET) {
 		t.Errorf("ended with %v", end)
 	}
 	h.becomes(s.id, "error")

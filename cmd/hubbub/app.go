@@ -17,6 +17,7 @@ import (
 
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/cmd/hubbub/internal/usage"
+	"hubbub/protocol/errno"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/recovered"
 	"hubbub/tui/plain"
@@ -159,9 +160,9 @@ func (a *App) report(err error) int {
 // the same whatever was done.
 func whatToDo(err error) string {
 	switch {
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case errno.Is(err, syscall.ENOSPC, syscall.EDQUOT):
 		return "Free disk space, or write to another disk."
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+	case errno.Is(err, syscall.EMFILE, syscall.ENFILE):
 		return "Close other programs, or raise the limit of open files (ulimit -n)."
 	}
 	if h := hint.Of(err); h != "" {
@@ -170,11 +171,13 @@ func whatToDo(err error) string {
 	var file *fs.PathError
 	var link *os.LinkError
 	switch {
-	case errors.Is(err, syscall.ENAMETOOLONG):
+	case errno.Is(err, syscall.ENAMETOOLONG):
 		return "Choose a shorter name."
 	case errors.Is(err, fs.ErrPermission):
 		return "Check the permissions of the file and its folder, or choose another place."
-	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENOTDIR):
+	case errno.Is(err, syscall.EBUSY):
+		return "Close the program that uses the file, or choose another place."
+	case errors.Is(err, fs.ErrExist), errno.Is(err, syscall.EISDIR, syscall.ENOTDIR):
 		return "Move what is there, or choose another name."
 	case errors.As(err, &file), errors.As(err, &link):
 		return "Check the name, and the disk that it is on."
@@ -187,5 +190,5 @@ func whatToDo(err error) string {
 func (a *App) stdoutClosed(err error) bool {
 	var failed *fs.PathError
 	stdout, ok := a.Stdout.(*os.File)
-	return ok && errors.As(err, &failed) && failed.Path == stdout.Name() && errors.Is(failed, syscall.EPIPE)
+	return ok && errors.As(err, &failed) && failed.Path == stdout.Name() && errno.Is(failed, syscall.EPIPE)
 }

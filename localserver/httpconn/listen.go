@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"hubbub/protocol/errno"
 	"hubbub/protocol/hint"
 )
 
@@ -22,13 +23,13 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	var dns *net.DNSError
 	var wrong *net.AddrError
 	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
+	case errno.Is(err, syscall.EADDRINUSE):
 		next = "Another program listens there: stop it, or choose another port; port 0 picks a free one."
 		err = errors.New("the address is in use")
-	case errors.Is(err, syscall.EACCES):
-		next = "Ports below 1024 need special rights: choose a higher one, such as 8580."
+	case errno.Is(err, syscall.EACCES):
+		next = "The system reserves this port, as some do those below 1024: choose another one, such as 8580."
 		err = errors.New("permission denied")
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
+	case errno.Is(err, syscall.EADDRNOTAVAIL):
 		next = "Give an address of this machine, 127.0.0.1 for itself alone, or 0.0.0.0 for all of its addresses."
 		err = errors.New("the address is not one of this machine")
 	case errors.As(err, &dns) && strings.HasPrefix(dns.Name, "tcp/"): // the look-up of a port by its name

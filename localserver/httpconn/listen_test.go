@@ -1,12 +1,12 @@
 package httpconn
 
 import (
-	"errors"
 	"net"
 	"strings"
 	"syscall"
 	"testing"
 
+	"hubbub/protocol/errno"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/testkit"
 )
@@ -29,8 +29,8 @@ func TestListenErrors(t *testing.T) {
 	const low = "127.0.0.1:1"
 	if l, err := net.Listen("tcp", low); err == nil { // this user may
 		_ = l.Close()
-	} else if errors.Is(err, syscall.EACCES) {
-		cases[low] = struct{ text, hint string }{"permission denied", "choose a higher one"}
+	} else if errno.Is(err, syscall.EACCES) {
+		cases[low] = struct{ text, hint string }{"permission denied", "choose another one"}
 	}
 	for addr, want := range cases {
 		l, err := Listen(t.Context(), addr)

@@ -18,6 +18,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/protocol"
+	"hubbub/protocol/errno"
 	"hubbub/protocol/hint"
 )
 
@@ -185,7 +186,7 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 		case errors.Is(err, context.Canceled):
 		case (dialing || errors.As(err, &name)) && hostPort(u) != hostPort(c.base):
 			err = hint.Add(err, "The service gave this address for the stream, which differs from --server: tell its operator (hubbub serve: --public-url).")
-		case !dialing && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || isTimeout(err)):
+		case !dialing && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errno.Is(err, syscall.ECONNRESET) || isTimeout(err)):
 			err = hint.Add(err, HintWebSocket)
 		}
 		exchange.failed(err)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/protocol/errno"
 	"hubbub/protocol/hint"
 )
 
@@ -177,11 +178,11 @@ func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint stri
 		}
 		return "no response from " + where + " " + within,
 			"The port accepts connections, but nothing responds: check that it is the service's; a firewall may drop packets, or the service is overloaded."
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case errno.Is(err, syscall.ECONNREFUSED):
 		return where + " refuses connections", "Nothing listens there: check address and port, and whether the server runs."
-	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
+	case errno.Is(err, syscall.ENETUNREACH, syscall.EHOSTUNREACH):
 		return "there is no route to " + where, "Check that this machine is on the network; a private address needs its VPN, an IPv6 address a network with IPv6."
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errno.Is(err, syscall.ECONNRESET, syscall.EPIPE):
 		return where + " reset the connection", "Try again; if it happens again, check whether the service expects https:// or http://, and whether a proxy or firewall is in between."
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return where + " closed the connection without a response", "Check that the service listens on this port, and whether it expects https:// or http://"

@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/protocol"
+	"hubbub/protocol/errno"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/recovered"
 	"hubbub/protocol/trace"
@@ -273,7 +274,7 @@ func (s *Stream) ending(cause error) CloseInfo {
 		return CloseInfo{Reason: ProtocolError, Err: hint.Errorf(hintWrongService, "the service sent a message of more than %d bytes", maxMessageBytes)}
 	case isFrame: // gorilla reports an end without a close frame as one
 		return CloseInfo{Reason: Lost, Err: hint.Errorf(again, "the connection ended without a close")}
-	case errors.Is(cause, syscall.ECONNRESET), errors.Is(cause, syscall.EPIPE):
+	case errno.Is(cause, syscall.ECONNRESET, syscall.EPIPE):
 		// Of a reset, the system tells only the reader or a writer; for the other the connection has ended.
 		return CloseInfo{Reason: Lost, Err: hint.Errorf(again, "the connection ended without a close: %s", lastCause(cause))}
 	case isInvalidFrame(cause):

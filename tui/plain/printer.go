@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"hubbub/protocol"
+	"hubbub/protocol/errno"
 	"hubbub/protocol/trace"
 	"hubbub/tui/display"
 )
@@ -102,7 +103,7 @@ func OutputError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe), errors.Is(err, os.ErrClosed):
+	case errno.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe), errors.Is(err, os.ErrClosed):
 		return fmt.Errorf("%w: %w", ErrOutputClosed, err)
 	}
 	return fmt.Errorf("cannot write output: %w", err)

@@ -20,6 +20,7 @@ import (
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/protocol"
 	"hubbub/protocol/atomicfile"
+	"hubbub/protocol/errno"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/recovered"
 )
@@ -69,7 +70,7 @@ func (f *Failure) String() string {
 }
 
 func diskFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	return errno.Is(err, syscall.ENOSPC, syscall.EDQUOT)
 }
 
 // Status is the state of a recording.
