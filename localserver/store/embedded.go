@@ -11,6 +11,7 @@ import (
 	"hubbub/localserver/store/backup"
 	"hubbub/localserver/store/datafolder"
 	"hubbub/localserver/store/embedded"
+	"hubbub/protocol/diskspace"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -82,7 +83,7 @@ func (s *Store) restartAfterFailure(server interface {
 		}
 		pause := writeCheckInterval
 		if !errors.Is(err, embedded.ErrHangs) {
-			if free, _, err := datafolder.Space(s.folder); err != nil || free < startSpace {
+			if free, _, err := diskspace.Of(s.folder); err != nil || free < startSpace {
 				continue
 			}
 			s.log.Error("the store is started again after a failed write", "error", err)

@@ -8,6 +8,7 @@ import (
 
 	"hubbub/localserver/store/datafolder"
 	"hubbub/localserver/store/embedded"
+	"hubbub/protocol/diskspace"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -44,7 +45,7 @@ func (s *Store) space(ctx context.Context) (free, total int64, err error) {
 		}
 		return embedded.MemoryLimit - int64(info.Memory), embedded.MemoryLimit, nil
 	}
-	if free, total, err = datafolder.Space(s.folder); err != nil { // it is not known here
+	if free, total, err = diskspace.Of(s.folder); err != nil { // it is not known here
 		return math.MaxInt64, math.MaxInt64, nil
 	}
 	return free, total, nil
@@ -130,7 +131,7 @@ func (r removable) SecureDeleteMsg(ctx context.Context, seq uint64) error {
 // AdmitFile fails if n more bytes in a file of a folder would take the space
 // that streams need. It is for files that the store does not write, on its disk.
 func AdmitFile(dir string, n int64) error {
-	free, total, err := datafolder.Space(dir)
+	free, total, err := diskspace.Of(dir)
 	if err != nil { // it is not known here
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"hubbub/protocol/diskspace"
 	"hubbub/protocol/hint"
 )
 
@@ -85,7 +86,7 @@ func UnwrapPath(err error) error {
 // CheckSpace returns an error with a hint if the disk of a data folder has less
 // than some bytes free. Without a folder, or where that is not known, it is nil.
 func CheckSpace(dir string, need int64) error {
-	free, _, err := Space(dir)
+	free, _, err := diskspace.Of(dir)
 	if dir == "" || err != nil || free >= need {
 		return nil
 	}

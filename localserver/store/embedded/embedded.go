@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hubbub/protocol/diskspace"
 	"hubbub/protocol/hint"
 
 	"hubbub/localserver/store/datafolder"
@@ -72,7 +73,7 @@ func Start(dir string, log *slog.Logger) (*Server, error) {
 		JetStreamMaxMemory: MemoryLimit,
 		JetStreamMaxStore:  -1,
 	}}
-	if _, _, err := datafolder.Space(dir); err == nil {
+	if _, _, err := diskspace.Of(dir); err == nil {
 		s.options.JetStreamMaxStore = noLimit
 	}
 	return s, s.start()

@@ -20,6 +20,7 @@ import (
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/protocol"
 	"hubbub/protocol/atomicfile"
+	"hubbub/protocol/diskspace"
 	"hubbub/protocol/errno"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/recovered"
@@ -85,6 +86,11 @@ func (w *Writer) Status() *Status {
 	return &Status{float64(w.length.Load()) / capture.SampleRate, w.bytes.Load(), w.free.Load(), w.failure.Load()}
 }
 
+func (w *Writer) measureDisk() {
+	free, _, _ := diskspace.Of(w.dir) // 0 = unknown
+	w.free.Store(free)
+}
+
 // fail stops the recording at its first failure; the session continues.
 func (w *Writer) fail(err error) {
 	if err == nil {
@@ -108,7 +114,7 @@ func newWriter(dir string, info Info, changed chan<- struct{}) (*Writer, error) 
 		w.removeFiles()
 		return nil, err
 	}
-	w.free.Store(freeSpace(dir))
+	w.measureDisk()
 	return w, nil
 }
 
@@ -218,7 +224,7 @@ func (w *Writer) writeAudio() {
 	for {
 		select {
 		case <-tick.C:
-			w.free.Store(freeSpace(w.dir))
+			w.measureDisk()
 			if w.wav != nil { // also after a failure: what was written before it is readable then
 				w.fail(recovered.Guard(w.wav.Save))
 			}

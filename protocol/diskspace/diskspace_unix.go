@@ -1,12 +1,10 @@
-//go:build linux || darwin
+//go:build darwin || freebsd || linux
 
-package datafolder
+package diskspace
 
 import "golang.org/x/sys/unix"
 
-// Space returns the bytes that are free on the disk of a folder for this
-// user, and the size of the disk.
-func Space(dir string) (free, total int64, err error) {
+func of(dir string) (free, total int64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, 0, err
