@@ -12,12 +12,14 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
 	"hubbub/localserver/store/datafolder"
 	"hubbub/localserver/store/embedded"
 	"hubbub/protocol/atomicfile"
+	"hubbub/protocol/errno"
 	"hubbub/protocol/hint"
 )
 
@@ -166,7 +168,7 @@ func (b *reader) restoreTo(dir string, log *slog.Logger) (err error) {
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	for _, e := range b.list.Entries {
 		if stream, ok := strings.CutPrefix(e.Name, streamEntries); ok && !strings.HasSuffix(stream, configSuffix) {
-			if err := b.restoreStream(server, stream); err != nil {
+			if err := b.restoreStream(server, dir, stream); err != nil {
 				return fmt.Errorf("%s: %w", stream, err)
 			}
 		} else if file, ok := strings.CutPrefix(e.Name, fileEntries); ok {
@@ -186,7 +188,25 @@ func (b *reader) restoreTo(dir string, log *slog.Logger) (err error) {
 	return nil
 }
 
-func (b *reader) restoreStream(server *embedded.Server, name string) error {
+// restoreAttempts limits how often the restoring of a stream is tried.
+const restoreAttempts = 10
+
+// restoreStream restores a stream into the server of a folder. On Windows a server that reads the
+// folder of a new stream at the same time cannot rename it, which nats-server 2.15 does: then it is
+// tried again.
+func (b *reader) restoreStream(server *embedded.Server, dir, name string) error {
+	for attempt := 1; ; attempt++ {
+		err := b.tryStream(server, name)
+		if attempt == restoreAttempts || !errno.Is(err, syscall.EBUSY, syscall.EACCES) {
+			return err
+		}
+		if err := errors.Join(server.Stop(), os.RemoveAll(filepath.Join(datafolder.Streams(dir), name)), server.Restart()); err != nil {
+			return err
+		}
+	}
+}
+
+func (b *reader) tryStream(server *embedded.Server, name string) error {
 	raw, err := b.read(streamEntries + name + configSuffix)
 	if err != nil {
 		return err
