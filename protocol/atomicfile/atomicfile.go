@@ -12,6 +12,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
+
+	"hubbub/protocol/errno"
 )
 
 // TempPrefix begins the name of a file that is being written, beside the one that it becomes.
@@ -30,7 +34,7 @@ func Write(path string, perm fs.FileMode, replace bool, write func(io.Writer) er
 		return named(path, err)
 	}
 	if replace {
-		err = os.Rename(temp.Name(), path)
+		err = rename(temp.Name(), path)
 	} else {
 		err = link(temp.Name(), path)
 	}
@@ -79,6 +83,21 @@ func bytesOf(content []byte) func(io.Writer) error {
 		return err
 	}
 }
+
+// rename renames a file to path. On Windows that fails while a program has path open, which one that
+// looks for viruses has for a moment: then it is tried again, for half a second.
+func rename(temp, path string) (err error) {
+	for attempt := range 10 {
+		err = os.Rename(temp, path)
+		if !errno.Is(err, syscall.EACCES, syscall.EBUSY) {
+			break
+		}
+		pause(time.Duration(attempt) * 10 * time.Millisecond)
+	}
+	return err
+}
+
+var pause = time.Sleep // tests replace it
 
 // link gives a file a name that no file has. A link fails in one step where there is one; not
 // all file systems have links.
