@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"runtime"
 	"strings"
 	"time"
 
@@ -74,7 +75,7 @@ func New(spec, model, key string, timeout time.Duration) (Recogniser, error) {
 		}
 		return newEndpoint(u, model, key, timeout), nil
 	}
-	args, err := shellquote.Split(spec)
+	args, err := splitCommand(spec, runtime.GOOS == "windows")
 	if err == nil && len(args) == 0 {
 		err = errors.New("it is empty")
 	}
@@ -82,6 +83,15 @@ func New(spec, model, key string, timeout time.Duration) (Recogniser, error) {
 		return nil, &Error{what: fmt.Sprintf("%q is not the command of a recogniser: %v", spec, err), hint: "Check the quotes, or give http://HOST:PORT."}
 	}
 	return newProcess(args, timeout)
+}
+
+// splitCommand splits a command line into words as a shell does. Where \ separates folders it means
+// nothing else.
+func splitCommand(line string, separates bool) ([]string, error) {
+	if separates {
+		line = strings.ReplaceAll(line, `\`, `\\`)
+	}
+	return shellquote.Split(line)
 }
 
 // clean is the text of a recogniser on one line, without control characters.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -51,6 +52,13 @@ func TestProcessThatFails(t *testing.T) {
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), want) || e.Hint() == "" {
 			t.Errorf("%s: %v, want %q", behaviour, err, want)
 		}
+	}
+}
+
+func TestCommandsOfWindows(t *testing.T) {
+	want := []string{`C:\Program Files\asr\`, `-m`, `models\en.bin`, `\\host\share`}
+	if got, err := splitCommand(`"C:\Program Files\asr\" -m models\en.bin \\host\share`, true); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 
