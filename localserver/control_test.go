@@ -39,10 +39,7 @@ func TestBackupOfARunningServer(t *testing.T) {
 	running.chunks(3)
 	running.next() // its start
 
-	info, err := os.Stat(filepath.Join(dir, controlFile))
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info, err)
-	}
+	testkit.HasMode(t, filepath.Join(dir, controlFile), 0o600)
 	backUp := func() string {
 		t.Helper()
 		var raw bytes.Buffer

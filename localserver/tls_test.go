@@ -87,9 +87,7 @@ func TestCAFile(t *testing.T) {
 	if err != nil || string(raw) != string(h.CAPEM()) {
 		t.Fatalf("%q %v", raw, err)
 	}
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o644 {
-		t.Errorf("%v %v", info.Mode(), err)
-	}
+	testkit.HasMode(t, file, 0o644)
 	if strings.Contains(string(raw), "PRIVATE") {
 		t.Error("it contains the private key")
 	}

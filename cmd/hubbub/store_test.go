@@ -81,9 +81,7 @@ func TestStoreBackup(t *testing.T) {
 	if got := backup.line("bytes written to"); backup.exit() != exitOK {
 		t.Errorf("backup: %s %s", got, backup.errors())
 	}
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info, err)
-	}
+	testkit.HasMode(t, file, 0o600)
 	start(t, "store", "backup", file, "--data", data).ends(exitFailed, "exists already")
 	start(t, "store", "restore", file, "--data", to).ends(exitOK)
 	for _, same := range []string{"tls.pem", "ca.pem"} {

@@ -90,13 +90,9 @@ func TestSigningKeysComeAndGo(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, f := range files {
-		if info, err := f.Info(); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: mode %v, %v", f.Name(), info.Mode(), err)
-		}
+		testkit.HasMode(t, filepath.Join(folder, f.Name()), 0o600)
 	}
-	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("the folder: mode %v, %v", info.Mode(), err)
-	}
+	testkit.HasMode(t, folder, 0o700)
 	testkit.NoError(t, os.Remove(filepath.Join(folder, id+keySuffix)))
 	if accepts(k, second) || !accepts(k, first) {
 		t.Error("removing a signing key does not revoke its API keys, or revokes others")

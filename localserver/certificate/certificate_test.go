@@ -67,9 +67,7 @@ func TestCertificateIsStored(t *testing.T) {
 		t.Error("a certificate is used a day before it expires")
 	}
 	file := filepath.Join(dir, File)
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info.Mode(), err)
-	}
+	testkit.HasMode(t, file, 0o600)
 	testkit.NoError(t, os.WriteFile(file, []byte("half a"), 0o600))
 	get(now) // a damaged file is replaced
 	if names := testkit.Files(t, dir, "*"); len(names) != 1 {

@@ -63,6 +63,7 @@ func TestScratchOfKilledProcessesIsRemoved(t *testing.T) {
 	temp := filepath.Join(t.TempDir(), "[1]") // a pattern that does not match itself
 	testkit.NoError(t, os.Mkdir(temp, 0o700))
 	t.Setenv("TMPDIR", temp)
+	t.Setenv("TMP", temp) // on Windows
 	running := open(t, "")
 	killed, strange := filepath.Join(temp, datafolder.ScratchPrefix+"killed"), filepath.Join(temp, datafolder.ScratchPrefix+"strange")
 	for _, dir := range []string{filepath.Join(killed, "jetstream"), strange} {

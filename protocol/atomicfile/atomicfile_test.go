@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -35,9 +34,7 @@ func TestWriteFile(t *testing.T) {
 	if err := CreateFile(path+"2", []byte("new"), 0o600); err != nil || content(t, path+"2") != "new" {
 		t.Errorf("a new file: %v", err)
 	}
-	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info.Mode(), err)
-	}
+	testkit.HasMode(t, path, 0o600)
 }
 
 // TestWriteOverAnOpenFile: a reader that ends soon does not matter, on Windows either.

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -67,6 +68,16 @@ func NoError(t T, err error) {
 	if err != nil {
 		t.Helper() // here, because it takes time that benchmarks would measure
 		t.Fatal(err)
+	}
+}
+
+// HasMode ends the test if a file or folder has other permissions. Windows has none.
+func HasMode(t T, path string, want fs.FileMode) {
+	t.Helper()
+	info, err := os.Stat(path)
+	NoError(t, err)
+	if got := info.Mode().Perm(); got != want && runtime.GOOS != "windows" {
+		t.Fatalf("%s has the mode %v", path, got)
 	}
 }
 
