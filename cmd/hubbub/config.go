@@ -116,7 +116,7 @@ func (a *App) config(format string) error {
 		state = "is read"
 	}
 	if file.Path == "" {
-		file.Path, state = "no settings file:", "neither HOME nor XDG_CONFIG_HOME is set to a folder of yours"
+		file.Path, state = "no settings file:", "the environment names no folder of yours for it; HUBBUB_CONFIG can name the file"
 	}
 	fmt.Fprintf(a.Stdout, "%s %s\n\n", file.Path, state)
 	var rows []string
