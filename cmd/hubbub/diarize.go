@@ -88,7 +88,7 @@ the files that are finished.`,
 				a.noEffect(cmd, "with --output "+f.output.value+", which has no words", "words")
 				f.words = ""
 			}
-			return a.diarize(cmd.Context(), args, f)
+			return a.diarize(cmd.Context(), expand(args, runtime.GOOS), f)
 		},
 	}
 	flags := cmd.Flags()
@@ -222,7 +222,7 @@ func (d *diarizer) paths(files []string) ([]string, error) {
 	}
 	for i, file := range files {
 		if file == "-" {
-			return nil, usage.Error("hubbub diarize takes files, not -", "Write the audio into a file first, or name /dev/stdin.")
+			return nil, usage.Error("hubbub diarize takes files, not -", "Write the audio into a file first, or, on Linux and macOS, name /dev/stdin.")
 		}
 		if capture.IsDevice(file) {
 			return nil, usage.Error("hubbub diarize takes files, not "+file, "Record first, with 'hubbub live --record DIR', then diarize DIR/audio.wav.")
@@ -232,7 +232,7 @@ func (d *diarizer) paths(files []string) ([]string, error) {
 		}
 		base := filepath.Base(file)
 		names[i] = strings.TrimSuffix(base, filepath.Ext(base))
-		if first := slices.Index(names[:i], names[i]); first >= 0 {
+		if first := slices.IndexFunc(names[:i], func(name string) bool { return sameName(name, names[i], runtime.GOOS) }); first >= 0 {
 			return nil, usage.Error(fmt.Sprintf("the results of %s and %s have the same name, %s", files[first], file, names[i]), "Diarize them one after the other, into different folders or files.")
 		}
 		if d.flags.out != "" {
@@ -258,6 +258,24 @@ func (d *diarizer) paths(files []string) ([]string, error) {
 		return nil, hint.Add(err, "Choose another folder with --out.")
 	}
 	return paths, nil
+}
+
+// expand gives the files that match a pattern such as *.flac, which no shell of Windows does.
+func expand(args []string, system string) (files []string) {
+	for _, arg := range args {
+		found, err := filepath.Glob(arg)
+		if system != "windows" || !strings.ContainsAny(arg, "*?") || err != nil || len(found) == 0 {
+			found = []string{arg}
+		}
+		files = append(files, found...)
+	}
+	return files
+}
+
+// sameName reports whether two files of one folder cannot have these names: Windows and macOS take
+// capital letters for the small ones.
+func sameName(a, b, system string) bool {
+	return a == b || system != "linux" && strings.EqualFold(a, b)
 }
 
 // file diarizes one file and writes its result.

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,5 +136,24 @@ func TestJobs(t *testing.T) {
 		if got := jobs(command, "some-id"); !strings.Contains(got, `"jobId": "`+method+` /v1/jobs/some-id `) {
 			t.Errorf("%s prints %s", command, got)
 		}
+	}
+}
+
+func TestDiarizeNamesOfOtherSystems(t *testing.T) {
+	for system, want := range map[string]bool{"linux": false, "darwin": true, "windows": true} {
+		if got := sameName("Talk", "talk", system); got != want || !sameName("talk", "talk", system) || sameName("talk", "talks", system) {
+			t.Errorf("%s: the same name: %v", system, got)
+		}
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"a.wav", "b.wav", "c.mp3"} {
+		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	pattern, none := filepath.Join(dir, "*.wav"), filepath.Join(dir, "*.flac")
+	if got := expand([]string{"x.wav", pattern, none}, "windows"); !slices.Equal(got, []string{"x.wav", filepath.Join(dir, "a.wav"), filepath.Join(dir, "b.wav"), none}) {
+		t.Errorf("on Windows %q", got)
+	}
+	if got := expand([]string{pattern}, "linux"); !slices.Equal(got, []string{pattern}) {
+		t.Errorf("on Linux %q", got)
 	}
 }
