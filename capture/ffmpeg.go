@@ -23,8 +23,9 @@ const (
 	// DecoderStall is how long the decoder of a recording may deliver nothing.
 	DecoderStall = time.Minute
 	// The limits of the decoder's process: CPU time in seconds, and memory and
-	// files in KiB and blocks of 512 bytes. It writes no files.
-	decoderLimits = "ulimit -t 7200; ulimit -v 2097152; ulimit -f 0; "
+	// files in KiB and blocks of 512 bytes. It writes no files. The shell does not report
+	// what cannot be set: a lower limit already, and on macOS memory.
+	decoderLimits = "{ ulimit -t 7200; ulimit -v 2097152; ulimit -f 0; } 2>/dev/null; "
 	// describeTime is how long the length of the audio is waited for, which ffmpeg
 	// says before it decodes.
 	describeTime = time.Second

@@ -149,6 +149,13 @@ func TestDecoderLimits(t *testing.T) {
 	testkit.NoError(t, d.Close())
 }
 
+// TestLimitsThatCannotBeSet: they are not reported, as if the decoder had done it.
+func TestLimitsThatCannotBeSet(t *testing.T) {
+	if out, err := exec.Command("sh", "-c", "ulimit -t 3600; "+decoderLimits+"ulimit -t").CombinedOutput(); err != nil || string(out) != "3600\n" {
+		t.Errorf("%q %v", out, err)
+	}
+}
+
 // TestDecoderLog: what ffmpeg says of the length and of errors, in any pieces.
 func TestDecoderLog(t *testing.T) {
 	t.Parallel()
