@@ -26,6 +26,9 @@ type lineEditor struct {
 	stop     func() // of the crash monitor
 }
 
+// typed is standard input for cancelreader.
+func typed(stdin *os.File) io.Reader { return stdin }
+
 // editLines switches the terminal to reading by character, until close. nil = that
 // is not possible.
 func editLines(stdin *os.File, keys io.Reader, screen *os.File) *lineEditor {
