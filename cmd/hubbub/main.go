@@ -10,6 +10,8 @@ import (
 )
 
 func main() {
+	enableEscapes(os.Stdout)
+	enableEscapes(os.Stderr)
 	if crash.IsMonitor() {
 		os.Exit(crash.RunMonitor(versionAndCommit()))
 	}
