@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,8 @@ import (
 const (
 	// renewInterval is how often a worker renews its claim.
 	renewInterval = 5 * time.Second
+	// renewTime is within what time a worker that lives renews its claim.
+	renewTime = renewInterval + storeTimeout
 	// claimTime is how long a worker goes on without a renewal of its claim. It is less
 	// than store.JobAckWait, after which the queue delivers the job again.
 	claimTime = 15 * time.Second
@@ -68,8 +71,7 @@ type attempt struct {
 }
 
 // claim makes this worker the one that runs a job, also if the record names another
-// attempt: the queue delivers a job again only when its claim was not renewed. errOver and
-// errTaken say why nothing is to be done.
+// attempt whose claim is not renewed. errOver and errTaken say why nothing is to be done.
 func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
 	ctx, cancel := r.call()
 	defer cancel()
@@ -93,6 +95,17 @@ func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
 		return a, errOver
 	case runs: // after the machine was suspended
 		return a, errTaken
+	}
+	if d.Again && a.job.Status == store.JobRunning {
+		// When its leader changes, the queue may deliver a job again whose worker lives.
+		if err = protocol.Sleep(r.ctx, renewTime); err != nil {
+			return a, err
+		}
+		ctx, cancel = r.call()
+		defer cancel()
+		if _, now, err := r.Store.Job(ctx, a.job.Account, a.job.ID, r.Now()); err != nil || now != a.revision {
+			return a, cmp.Or(err, errTaken)
+		}
 	}
 	if a.job.Attempts >= maxAttempts {
 		a.finish(store.JobFailed, "", fmt.Sprintf("The job was interrupted %d times; the server may not have enough memory for it.", maxAttempts))

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"hubbub/localserver/store"
+	"hubbub/protocol"
 	"hubbub/protocol/testkit"
 )
 
@@ -28,6 +30,28 @@ func TestJobWhoseTimeIsOver(t *testing.T) {
 	if _, err := runner(t, s, 0, nil).claim(d); !errors.Is(err, errOver) {
 		t.Error(err)
 	}
+}
+
+// A job that the queue delivers a second time stays with the worker that renews its claim.
+func TestJobOfAWorkerThatLives(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	submit(t, s, newJob("a", "x"))
+	d, err := s.Next(t.Context(), store.RunQueue)
+	testkit.NoError(t, err)
+	a, err := runner(t, s, 0, nil).claim(d)
+	testkit.NoError(t, err)
+	testkit.NoError(t, d.Return(0))
+	d, err = s.Next(t.Context(), store.RunQueue)
+	testkit.NoError(t, err)
+	renewing, stop := context.WithCancel(t.Context())
+	var worker sync.WaitGroup
+	worker.Go(func() { protocol.Every(renewing, 100*time.Millisecond, func() { a.renew() }) })
+	if _, err := runner(t, s, 0, nil).claim(d); !errors.Is(err, errTaken) {
+		t.Errorf("%v", err)
+	}
+	stop()
+	worker.Wait()
 }
 
 // unread is a store in which a record cannot be read until it is written again.

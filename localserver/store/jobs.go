@@ -122,7 +122,8 @@ func (q Queue) subjects() string { return "hubbub.jobs." + string(q) + ".*" }
 
 // Delivery is a job from a queue. The receiver ends it with Done or Return.
 type Delivery struct {
-	Job   Job // as it was queued, not its record
+	Job   Job  // as it was queued, not its record
+	Again bool // it was delivered before
 	store *Store
 	msg   jetstream.Msg
 }
@@ -320,7 +321,7 @@ func (s *Store) newDelivery(msg jetstream.Msg) (*Delivery, error) {
 		_ = msg.Term() // nobody can read it
 		return nil, err
 	}
-	d.Job.Entry = meta.Sequence.Stream
+	d.Job.Entry, d.Again = meta.Sequence.Stream, meta.NumDelivered > 1
 	return d, nil
 }
 
