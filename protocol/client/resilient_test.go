@@ -238,10 +238,14 @@ func TestPausedSource(t *testing.T) {
 		lost.mu.Unlock()
 		protocoltest.CloseWith(conn, 1008, "no audio for 60 s")
 	}), s.receives(1, -1, closeNormally)}
-	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true}, nil)
+	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true}, func(c *config) { c.backOff = func(int, error) time.Duration { return 0 } })
 	sendChunks(t, l, 0, 3)
+	testkit.Eventually(t, "three chunks", func() bool { return l.State().ChunksSent == 3 })
 	opened <- l
 	testkit.Eventually(t, "the loss", func() bool { return l.State().Connection.Losses == 1 })
+	for range 5 { // time for a second stream that is too early
+		_, _ = l.client.StreamStatus(t.Context(), "id0")
+	}
 	goesOn := time.Now()
 	sendChunks(t, l, 3, 5)
 	testkit.NoError(t, l.EndOfStream())
