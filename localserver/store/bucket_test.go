@@ -59,6 +59,69 @@ func TestWriteWithoutAResponse(t *testing.T) {
 	})
 }
 
+// begun is a bucket in which another writer's write of a key has begun: until it ends, others
+// are refused, and nobody can read it.
+type begun struct {
+	jetstream.KeyValue
+	reads int    // until it ends
+	end   func() // writes the value, or fails
+}
+
+func (b *begun) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	entry, err := b.KeyValue.Get(ctx, key)
+	if b.reads--; b.reads == 0 {
+		b.end()
+	}
+	return entry, err
+}
+
+func (b *begun) Create(ctx context.Context, key string, value []byte, opts ...jetstream.KVCreateOpt) (uint64, error) {
+	if b.reads > 0 {
+		return 0, &jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence}
+	}
+	return b.KeyValue.Create(ctx, key, value, opts...)
+}
+
+func (b *begun) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	if b.reads > 0 {
+		return 0, jetstream.ErrKeyRevisionMismatch
+	}
+	return b.KeyValue.Update(ctx, key, value, revision)
+}
+
+// A write that another one refuses ends when that one has: as a conflict with what can be read
+// then, or as written.
+func TestWriteDuringAnotherOne(t *testing.T) {
+	s := open(t, "")
+	ctx, kv := t.Context(), s.secrets.kv
+	for _, first := range []string{"", "first"} {
+		for _, other := range []string{"", "another"} {
+			key, revision := "key-"+first+"-"+other, uint64(0)
+			if first != "" {
+				var err error
+				revision, err = kv.Put(ctx, key, []byte(first))
+				testkit.NoError(t, err)
+			}
+			b := s.secrets
+			b.kv = &begun{kv, 2, func() {
+				if other != "" {
+					_, err := kv.Put(ctx, key, []byte(other))
+					testkit.NoError(t, err)
+				}
+			}}
+			want, wantErr := "mine", error(nil)
+			if other != "" {
+				want, wantErr = other, ErrConflict
+			}
+			_, err := b.write(ctx, key, []byte("mine"), revision)
+			entry, unread := kv.Get(ctx, key)
+			if !errors.Is(err, wantErr) || unread != nil || string(entry.Value()) != want {
+				t.Errorf("%s: %v, %v (%v)", key, err, entry, unread)
+			}
+		}
+	}
+}
+
 // late is a bucket whose watchers see these entries alone.
 type late struct {
 	jetstream.KeyValue
