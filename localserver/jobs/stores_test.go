@@ -54,6 +54,28 @@ func TestJobOfAWorkerThatLives(t *testing.T) {
 	worker.Wait()
 }
 
+// A Runner that ends does not wait for the worker of a job, and leaves the job to others.
+func TestEndWhileAWorkerIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	submit(t, s, newJob("a", "x"))
+	d, err := s.Next(t.Context(), store.RunQueue)
+	testkit.NoError(t, err)
+	a, err := runner(t, s, 0, nil).claim(d)
+	testkit.NoError(t, err)
+	testkit.NoError(t, d.Return(0))
+	d, err = s.Next(t.Context(), store.RunQueue)
+	testkit.NoError(t, err)
+	r := runner(t, s, 0, nil)
+	r.Stop()
+	r.take(d)
+	d, err = s.Next(t.Context(), store.RunQueue)
+	testkit.NoError(t, err)
+	if j, revision, err := s.Job(t.Context(), "a", d.Job.ID, time.Now()); err != nil || revision != a.revision {
+		t.Errorf("%+v (%v)", j, err)
+	}
+}
+
 // unread is a store in which a record cannot be read until it is written again.
 type unread struct {
 	*store.Store
