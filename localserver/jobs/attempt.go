@@ -21,10 +21,9 @@ import (
 const (
 	// renewInterval is how often a worker renews its claim.
 	renewInterval = 5 * time.Second
-	// renewTime is within what time a worker that lives renews its claim.
-	renewTime = renewInterval + storeTimeout
-	// claimTime is how long a worker goes on without a renewal of its claim. It is less
-	// than store.JobAckWait, after which the queue delivers the job again.
+	// claimTime is how long a worker goes on without a renewal of its claim, and how long
+	// another one waits for a renewal. It is less than store.JobAckWait, after which the
+	// queue delivers the job again.
 	claimTime = 15 * time.Second
 	// takenPause is when to look again for a job that another worker has.
 	takenPause = 10 * time.Second
@@ -98,7 +97,7 @@ func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
 	}
 	if d.Again && a.job.Status == store.JobRunning {
 		// When its leader changes, the queue may deliver a job again whose worker lives.
-		if err = protocol.Sleep(r.ctx, renewTime); err != nil {
+		if err = protocol.Sleep(r.ctx, claimTime); err != nil {
 			return a, err
 		}
 		ctx, cancel = r.call()
