@@ -72,9 +72,9 @@ func (m *model) drawHeader(c *canvas.Canvas, l layout, w window) {
 }
 
 // noticeBelow reports whether the notice about the source is below the header, where there is
-// room for what to do. That of a session that is replayed or watched is short.
+// room for what to do, unless a problem is. That of a session that is replayed or watched is short.
 func (m *model) noticeBelow(l layout) bool {
-	return l.problemY > 0 && (m.list == nil || l.side > 0) && m.state.Playback == nil && !m.state.Watching
+	return l.problemY > 0 && (m.list == nil || l.side > 0) && m.state.Playback == nil && !m.state.Watching && m.problem().Text == ""
 }
 
 // retryText says that there is no connection, and when the next attempt is.

@@ -190,7 +190,7 @@ func (m *model) drawTimelineScreen(c *canvas.Canvas, l layout, s *display.Sessio
 	}
 	if l.problemY > 0 {
 		p, width, tail := m.problem(), l.right()-2, 0
-		if p.Text == "" && m.noticeBelow(l) {
+		if m.noticeBelow(l) {
 			p = canvas.NewSegment(display.TerminalSafe(s.SourceNotice), canvas.Warn, 0)
 		}
 		if width > 50 { // the end says what to do

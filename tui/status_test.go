@@ -81,7 +81,15 @@ func TestLateService(t *testing.T) {
 				t.Errorf("%s, %d columns: %d cells are hatched, %d are undecided: %q", c.name, w, got, want, rows[2])
 			}
 		}
-		m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 100, 9) // no row for the problem
+		s := tuitest.State(tuitest.FourSpeakers, 60, 1)
+		s.SourceNotice = "playing the demo"
+		m := testModel(s, 100, 24)
+		m.o.Wire = tuitest.LateLog(c.lag, c.pong, c.ago).Snapshot
+		m.later(s)
+		if rows := screenRows(m); strings.Contains(rows[0], s.SourceNotice) != (c.problem != "") || !strings.Contains(rows[0]+rows[1], s.SourceNotice) {
+			t.Errorf("%s: the notice about the source is in neither line, or in both: %q", c.name, rows[:2])
+		}
+		m = testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 100, 9) // no row for the problem
 		m.o.Wire = tuitest.LateLog(c.lag, c.pong, c.ago).Snapshot
 		m.later(m.state)
 		screenHas(t, m, c.problem)
