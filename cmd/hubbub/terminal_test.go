@@ -47,10 +47,8 @@ func (x *terminal) open(w, h int, command string) {
 	x.t.Helper()
 	server := x.tmux("-f", "/dev/null", "-D") // no daemon
 	testkit.Start(x.t, server)
-	testkit.Eventually(x.t, "tmux", func() bool {
-		_, err := os.Stat(filepath.Join(x.folder, "tmux"))
-		return err == nil
-	})
+	// With a socket on which no server listens yet, new-session would start a daemon of its own.
+	testkit.Eventually(x.t, "tmux", func() bool { return x.tmux("show-options", "-s").Run() == nil })
 	x.Tmux("new-session", "-d", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h), "-c", x.dir, "sh", "-c", command)
 	x.t.Cleanup(func() {
 		if x.t.Failed() {
