@@ -2,8 +2,9 @@
 
 GO      ?= go
 # A source archive may be unpacked in the repository of something else.
-VERSION ?= $(shell git --git-dir=.git describe --tags --always --dirty 2>/dev/null || echo unknown)
-COMMIT  ?= $(shell git --git-dir=.git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+GIT      = git --git-dir=.git
+VERSION ?= $(shell $(GIT) describe --tags --always --dirty 2>/dev/null || echo unknown)
+COMMIT  ?= $(shell $(GIT) rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 # LDFLAGS state the version: go need not ask git, which refuses to read the repository of another user.
 BUILD    = $(GO) build -trimpath -buildvcs=false
@@ -31,7 +32,7 @@ build:
 ## release: archives for six systems, Linux packages and checksums in .cache/release, and their test; publishes nothing
 release:
 	@.ci/install release >&2
-	VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE=$$(git log -1 --format=%cI) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+	VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE=$$($(GIT) log -1 --format=%cI) SOURCE_DATE_EPOCH=$$($(GIT) log -1 --format=%ct) \
 		$(GO) run $(GORELEASER) release --snapshot --clean
 	HUBBUB_RELEASE='$(CURDIR)/.cache/release' $(GO) test -count 1 -run '^TestRelease$$' ./cmd/hubbub
 
@@ -50,7 +51,7 @@ image:
 	@rm -rf .cache/image && mkdir -p .cache/image/data
 	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(BUILD) -ldflags '$(LDFLAGS) -buildid=' -o .cache/image/hubbub ./cmd/hubbub
 	@cp /etc/ssl/certs/ca-certificates.crt .cache/image/ && chmod -R a+rX .cache/image
-	buildah build --isolation chroot --storage-driver vfs --format docker --platform linux/$(ARCH) --timestamp $$(git log -1 --format=%ct 2>/dev/null || echo 0) \
+	buildah build --isolation chroot --storage-driver vfs --format docker --platform linux/$(ARCH) --timestamp $$($(GIT) log -1 --format=%ct 2>/dev/null || echo 0) \
 		--label org.opencontainers.image.version='$(VERSION)' --tag $(IMAGE) -f docs/Containerfile .cache/image
 	@rm -f .cache/image/hubbub.tar
 	buildah push --storage-driver vfs $(IMAGE) docker-archive:.cache/image/hubbub.tar:$(IMAGE)
