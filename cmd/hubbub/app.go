@@ -65,10 +65,7 @@ func (a *App) Main() int {
 	// Writing to a closed pipe returns an error instead of ending the program.
 	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // by nohup, for a program that outlives its terminal
-		signal.Notify(signals, syscall.SIGHUP)
-	}
+	signal.Notify(signals, endSignals()...)
 	defer signal.Stop(signals)
 	done := make(chan struct{})
 	defer close(done)
@@ -88,6 +85,15 @@ func (a *App) Main() int {
 		err = cmp.Or(unknownCommand(root, err), err)
 	}
 	return a.report(err)
+}
+
+// endSignals are the signals that end the program.
+func endSignals() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup, for a program that outlives its terminal
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // checkedWriter keeps the first error of a writer: cobra ignores that of a help text.

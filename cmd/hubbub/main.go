@@ -5,6 +5,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"os/signal"
 
 	"hubbub/cmd/hubbub/internal/crash"
 )
@@ -18,6 +19,8 @@ func main() {
 	// Libraries print with the standard logger, that of FLAC a line for every frame
 	// of some rates.
 	log.SetOutput(io.Discard)
+	// One more signal while the program exits does not change its exit code.
+	signal.Notify(make(chan os.Signal, 1), endSignals()...)
 	app := &App{Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	os.Exit(app.Main())
 }
