@@ -220,7 +220,7 @@ var mediaRules = []Rule{
 		}
 		return fmt.Sprint(r.status)
 	}},
-	{Name: "media/retention", Expected: "media can be read for at least 24 hours after the upload", Section: "Lifetimes", check: func(*prober) string {
+	{Name: "media/retention", Expected: "media can be read for at least 24 hours after the upload, and is deleted within 48", Section: "Lifetimes", check: func(*prober) string {
 		skipped("it takes two days")
 		return ""
 	}},
