@@ -119,7 +119,7 @@ func playTone(t *testing.T, server *capturetest.Server, program ...string) {
 	testkit.NoError(t, err)
 	testkit.NoError(t, errors.Join(w.Write(capturetest.Tone(audiofile.SampleRate, toneHz, 60*audiofile.SampleRate)), w.Close()))
 	player := server.Command("sh", append([]string{"-c", `while "$@"; do :; done`, "sh"}, append(program, path)...)...)
-	testkit.NoError(t, player.Start())
+	testkit.Start(t, player)
 	t.Cleanup(func() {
 		server.Stop() // which ends the player, and so the loop
 		_ = player.Wait()

@@ -32,7 +32,7 @@ func TestMicrophoneWithoutCgo(t *testing.T) {
 	}
 	server := capturetest.SoundServer(t)
 	player := server.Command("sh", "-c", `while paplay --device=mic "$0"; do :; done`, demoFile(t))
-	testkit.NoError(t, player.Start())
+	testkit.Start(t, player)
 	t.Cleanup(func() {
 		_ = server.Process.Kill() // which ends paplay, and so the loop
 		_ = player.Wait()

@@ -48,8 +48,8 @@ type Mode string
 
 // The modes.
 const (
-	// SelfSigned creates a certificate for some hosts, localhost, 127.0.0.1 and ::1. In
-	// a data folder it is stored, readable by its owner only.
+	// SelfSigned creates a certificate for the hosts that Load is given, localhost,
+	// 127.0.0.1 and ::1. In a data folder it is stored, readable by its owner only.
 	SelfSigned Mode = "self-signed"
 	// Off serves plain HTTP and WebSocket, behind a proxy that terminates TLS.
 	Off Mode = "off"

@@ -32,9 +32,9 @@ func TestJobWhoseTimeIsOver(t *testing.T) {
 	}
 }
 
-// A job that the queue delivers a second time stays with the worker that renews its claim.
-func TestJobOfAWorkerThatLives(t *testing.T) {
-	t.Parallel()
+// deliveredAgain is a store with a job that an attempt has claimed, and its second delivery.
+func deliveredAgain(t *testing.T) (*store.Store, *attempt, *store.Delivery) {
+	t.Helper()
 	s := openStore(t)
 	submit(t, s, newJob("a", "x"))
 	d, err := s.Next(t.Context(), store.RunQueue)
@@ -44,6 +44,13 @@ func TestJobOfAWorkerThatLives(t *testing.T) {
 	testkit.NoError(t, d.Return(0))
 	d, err = s.Next(t.Context(), store.RunQueue)
 	testkit.NoError(t, err)
+	return s, a, d
+}
+
+// A job that the queue delivers a second time stays with the worker that renews its claim.
+func TestJobOfAWorkerThatLives(t *testing.T) {
+	t.Parallel()
+	s, a, d := deliveredAgain(t)
 	renewing, stop := context.WithCancel(t.Context())
 	var worker sync.WaitGroup
 	worker.Go(func() { protocol.Every(renewing, 100*time.Millisecond, func() { a.renew() }) })
@@ -57,19 +64,11 @@ func TestJobOfAWorkerThatLives(t *testing.T) {
 // A Runner that ends does not wait for the worker of a job, and leaves the job to others.
 func TestEndWhileAWorkerIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	s := openStore(t)
-	submit(t, s, newJob("a", "x"))
-	d, err := s.Next(t.Context(), store.RunQueue)
-	testkit.NoError(t, err)
-	a, err := runner(t, s, 0, nil).claim(d)
-	testkit.NoError(t, err)
-	testkit.NoError(t, d.Return(0))
-	d, err = s.Next(t.Context(), store.RunQueue)
-	testkit.NoError(t, err)
+	s, a, d := deliveredAgain(t)
 	r := runner(t, s, 0, nil)
 	r.Stop()
 	r.take(d)
-	d, err = s.Next(t.Context(), store.RunQueue)
+	d, err := s.Next(t.Context(), store.RunQueue)
 	testkit.NoError(t, err)
 	if j, revision, err := s.Job(t.Context(), "a", d.Job.ID, time.Now()); err != nil || revision != a.revision {
 		t.Errorf("%+v (%v)", j, err)

@@ -56,7 +56,7 @@ func Open(t *testing.T) *Browser {
 	cmd.Env = append(os.Environ(), "TMPDIR="+testkit.ShortTempDir(t))
 	stderr, err := cmd.StderrPipe()
 	testkit.NoError(t, err)
-	testkit.NoError(t, cmd.Start())
+	testkit.Start(t, cmd)
 	address := make(chan string, 1)
 	read := make(chan struct{})
 	go func() {

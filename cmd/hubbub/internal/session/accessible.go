@@ -89,7 +89,7 @@ func (a *accessible) readLines(ctx context.Context) (lines <-chan string, stop f
 	if a.streams.Stdin == nil || a.view.about().Kind == capture.Stdin {
 		return nil, func() {}
 	}
-	reader, err := cancelreader.NewReader(typed(a.streams.Stdin))
+	reader, err := cancelreader.NewReader(lineInput(a.streams.Stdin))
 	if err != nil { // standard input is closed
 		return nil, func() {}
 	}

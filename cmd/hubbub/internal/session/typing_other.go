@@ -12,9 +12,10 @@ import (
 // lineEditor exists on Unix only; elsewhere the terminal edits lines by itself.
 type lineEditor struct{ terminal *term.Terminal }
 
-// typed is standard input for cancelreader, which it does not recognise: it would read the console, also
-// in the place of a pipe, by character, without an echo, and take ctrl+c for a character.
-func typed(stdin *os.File) io.Reader {
+// lineInput is standard input for cancelreader, as a reader of another type than a file. For a file
+// it would read the console instead, also in the place of a pipe: by character, without an echo, and
+// with ctrl+c as a character.
+func lineInput(stdin *os.File) io.Reader {
 	return struct{ io.Reader }{stdin}
 }
 

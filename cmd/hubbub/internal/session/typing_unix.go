@@ -26,8 +26,8 @@ type lineEditor struct {
 	stop     func() // of the crash monitor
 }
 
-// typed is standard input for cancelreader.
-func typed(stdin *os.File) io.Reader { return stdin }
+// lineInput is standard input for cancelreader.
+func lineInput(stdin *os.File) io.Reader { return stdin }
 
 // editLines switches the terminal to reading by character, until close. nil = that
 // is not possible.
