@@ -15,21 +15,21 @@ import (
 // a NATS cluster that lost a server takes to elect its leaders.
 const openTimeout = 10 * time.Second
 
-// claims makes sure that one request at a time on this node claims the token of
+// tokenLocks makes sure that one request at a time on this node claims the token of
 // a stream, and that no token is lost by a claim whose outcome is unknown: it is
 // withdrawn, and the next request waits for that.
 //
 // Other nodes do not know of such a claim. For them the token is used until it
 // is withdrawn, as soon as the store is back.
-type claims struct {
+type tokenLocks struct {
 	locks sync.Map // by stream; a channel that is closed when the claim is known or withdrawn
 }
 
 // lock waits until no other request on this node claims the stream and no claim is
 // withdrawn; unlock must follow.
-func (c *claims) lock(ctx context.Context, id string) error {
+func (l *tokenLocks) lock(ctx context.Context, id string) error {
 	for {
-		other, taken := c.locks.LoadOrStore(id, make(chan struct{}))
+		other, taken := l.locks.LoadOrStore(id, make(chan struct{}))
 		if !taken {
 			return nil
 		}
@@ -41,20 +41,20 @@ func (c *claims) lock(ctx context.Context, id string) error {
 	}
 }
 
-func (c *claims) unlock(id string) {
-	done, _ := c.locks.LoadAndDelete(id)
+func (l *tokenLocks) unlock(id string) {
+	done, _ := l.locks.LoadAndDelete(id)
 	close(done.(chan struct{}))
 }
 
 // locked reports whether a claim is not known or not withdrawn yet.
-func (c *claims) locked(id string) bool {
-	_, locked := c.locks.Load(id)
+func (l *tokenLocks) locked(id string) bool {
+	_, locked := l.locks.Load(id)
 	return locked
 }
 
 // claim makes an attempt to begin a stream, when no other request on this node makes one.
 func (s *Server) claim(ctx context.Context, id string, begin func(attempt string) error) (err error) {
-	if err := s.claims.lock(ctx, id); err != nil {
+	if err := s.tokenLocks.lock(ctx, id); err != nil {
 		return err
 	}
 	attempt := uuid.NewString()
@@ -62,7 +62,7 @@ func (s *Server) claim(ctx context.Context, id string, begin func(attempt string
 		if store.Unknown(err) {
 			s.background.Go(func() { s.withdraw(id, attempt) })
 		} else {
-			s.claims.unlock(id)
+			s.tokenLocks.unlock(id)
 		}
 	}()
 	return begin(attempt)
@@ -70,7 +70,7 @@ func (s *Server) claim(ctx context.Context, id string, begin func(attempt string
 
 // withdraw withdraws a claim of unknown outcome as soon as the store is back.
 func (s *Server) withdraw(id, attempt string) {
-	defer s.claims.unlock(id)
+	defer s.tokenLocks.unlock(id)
 	err := recovered.Guard(func() error { return s.records.Withdraw(s.ctx, id, attempt) })
 	if err != nil {
 		s.log.Warn("a claim could not be withdrawn; its token may be lost", "stream", id, recovered.Attr(err))

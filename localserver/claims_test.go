@@ -60,7 +60,7 @@ func TestUnknownOutcomeKeepsTheToken(t *testing.T) {
 			h.refused(again.URL, 401)
 			// The other one retries afterwards.
 			h.becomes(later.ID, "created")
-			testkit.Eventually(t, "no claim of unknown outcome", func() bool { return !h.claims.locked(later.ID) })
+			testkit.Eventually(t, "no claim of unknown outcome", func() bool { return !h.tokenLocks.locked(later.ID) })
 			if st := h.status(later.ID); st.Status != "created" {
 				t.Errorf("status %s", st.Status)
 			}
@@ -112,7 +112,7 @@ func TestHandshakeDuringAWithdrawal(t *testing.T) {
 	h := serve(t)
 	s := h.create()
 	h.Server.records = &withdrawing{lossyStreams{records: h.store, lost: 1, carried: true}, make(chan struct{}), func() {
-		testkit.Eventually(t, "no claim of unknown outcome", func() bool { return !h.claims.locked(s.ID) })
+		testkit.Eventually(t, "no claim of unknown outcome", func() bool { return !h.tokenLocks.locked(s.ID) })
 	}}
 	h.refused(s.URL, 503)
 	_ = h.openNow(s).Close()

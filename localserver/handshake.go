@@ -46,7 +46,7 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), openTimeout)
 	defer cancel()
 	id, token := pathID(r), r.URL.Query().Get("token")
-	rec, err := s.openable(ctx, id, token, s.claims.locked(id))
+	rec, err := s.openable(ctx, id, token, s.tokenLocks.locked(id))
 	if err != nil {
 		return notOpened(w, err)
 	}

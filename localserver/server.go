@@ -96,7 +96,7 @@ type Server struct {
 	metrics     *metrics
 	rate        *limits.Rate
 	signer      signer
-	claims      claims
+	tokenLocks  tokenLocks
 	jobs        *jobs.Runner
 	fetch       outbound.Policy // addresses that jobs may fetch
 	hooks       outbound.Policy // webhooks that they may call
