@@ -5,9 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
-	"hubbub/localserver/store"
 	"hubbub/protocol/recovered"
 )
 
@@ -15,8 +12,8 @@ import (
 // a NATS cluster that lost a server takes to elect its leaders.
 const openTimeout = 10 * time.Second
 
-// tokenLocks makes sure that one request at a time on this node claims the token of
-// a stream, and that no token is lost by a claim whose outcome is unknown: it is
+// tokenLocks makes sure that one request at a time on this node looks up and claims the
+// token of a stream, and that no token is lost by a claim whose outcome is unknown: it is
 // withdrawn, and the next request waits for that.
 //
 // Other nodes do not know of such a claim. For them the token is used until it
@@ -25,8 +22,8 @@ type tokenLocks struct {
 	locks sync.Map // by stream; a channel that is closed when the claim is known or withdrawn
 }
 
-// lock waits until no other request on this node claims the stream and no claim is
-// withdrawn; unlock must follow.
+// lock waits until no other request on this node has the lock of a stream; unlock must
+// follow.
 func (l *tokenLocks) lock(ctx context.Context, id string) error {
 	for {
 		other, taken := l.locks.LoadOrStore(id, make(chan struct{}))
@@ -46,29 +43,8 @@ func (l *tokenLocks) unlock(id string) {
 	close(done.(chan struct{}))
 }
 
-// locked reports whether a claim is not known or not withdrawn yet.
-func (l *tokenLocks) locked(id string) bool {
-	_, locked := l.locks.Load(id)
-	return locked
-}
-
-// claim makes an attempt to begin a stream, when no other request on this node makes one.
-func (s *Server) claim(ctx context.Context, id string, begin func(attempt string) error) (err error) {
-	if err := s.tokenLocks.lock(ctx, id); err != nil {
-		return err
-	}
-	attempt := uuid.NewString()
-	defer func() {
-		if store.Unknown(err) {
-			s.background.Go(func() { s.withdraw(id, attempt) })
-		} else {
-			s.tokenLocks.unlock(id)
-		}
-	}()
-	return begin(attempt)
-}
-
-// withdraw withdraws a claim of unknown outcome as soon as the store is back.
+// withdraw withdraws a claim of unknown outcome as soon as the store is back, and then
+// unlocks the stream.
 func (s *Server) withdraw(id, attempt string) {
 	defer s.tokenLocks.unlock(id)
 	err := recovered.Guard(func() error { return s.records.Withdraw(s.ctx, id, attempt) })

@@ -5,11 +5,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/gorilla/websocket"
 
 	"hubbub/localserver/store"
@@ -39,45 +39,20 @@ var upgrader = websocket.Upgrader{
 // upgraded, so that of concurrent clients one succeeds. A request that
 // fails with 503 can be repeated with the same token.
 func (s *Server) openStream(w http.ResponseWriter, r *http.Request) error {
-	err := checkUpgrade(w, r)
-	if err != nil {
+	if err := checkUpgrade(w, r); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), openTimeout)
 	defer cancel()
-	id, token := pathID(r), r.URL.Query().Get("token")
-	rec, err := s.openable(ctx, id, token, s.tokenLocks.locked(id))
-	if err != nil {
-		return notOpened(w, err)
-	}
-	people, err := openEnrolment(token, rec.Enrolment)
-	if err != nil {
-		return err
-	}
+	id := pathID(r)
+	rec, diarizer, labels, err := s.begin(ctx, id, r.URL.Query().Get("token"))
 	infoOf(r.Context()).who.Account = rec.Account
-	var diarizer stream.Diarizer
-	var labels *stream.Labels
-	err = s.claim(ctx, id, func(attempt string) (err error) {
-		diarizer, labels, err = s.begin(ctx, rec, people, token, attempt)
-		if err != nil && !store.Unknown(err) {
-			if _, used := s.openable(ctx, id, token, false); errors.Is(used, store.ErrToken) {
-				err = used // by another request, whose stream may be the one that fills the quota
-			}
-		}
-		return err
-	})
 	if err != nil {
 		return notOpened(w, err)
 	}
 	defer s.streams.Release(rec.Account)
 	defer s.releaseStream(rec.Account, id)
 
-	if diarizer == nil {
-		if diarizer, err = s.newDiarizer(people); err != nil {
-			s.abandon(id, "the engine could not be started")
-			return err
-		}
-	}
 	head := http.Header{"X-Request-Id": {requestID(r.Context())}}
 	conn, err := upgrader.Upgrade(w, r, head) // responds by itself when it fails
 	if err != nil {
@@ -90,77 +65,102 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// errNotResumed is a stream that cannot continue an earlier one, although the client
-// was told that it can.
-var errNotResumed = errors.New("the earlier stream could not be resumed")
-
 // begin uses up the token of a stream and makes it a running one of this node, which
-// counts until it is released. It returns the diarizer and the labels of the earlier
-// stream that it resumes, else nil. It is called within claim only.
-func (s *Server) begin(ctx context.Context, rec store.Stream, people protocol.Enrolment, token, attempt string) (d stream.Diarizer, labels *stream.Labels, err error) {
-	now := s.now().UTC()
+// counts until it is released. It returns the record of the stream, its diarizer, and the
+// labels of the earlier stream that it resumes, else nil. An attempt of unknown outcome is
+// withdrawn.
+func (s *Server) begin(ctx context.Context, id, token string) (rec store.Stream, d stream.Diarizer, labels *stream.Labels, err error) {
+	// What the record says then is what an earlier request of this node has left.
+	if err = s.tokenLocks.lock(ctx, id); err != nil {
+		return rec, nil, nil, err
+	}
+	unlock := func() { s.tokenLocks.unlock(id) }
+	defer func() { unlock() }()
+	if rec, err = s.openable(ctx, id, token); err != nil {
+		return store.Stream{}, nil, nil, err
+	}
 	if err = s.admitStream(rec.Account); err == nil {
 		err = s.streams.Acquire(rec.Account)
 	}
 	if err != nil {
-		return nil, nil, err
+		return rec, nil, nil, err
 	}
 	defer func() {
 		if err != nil {
 			s.streams.Release(rec.Account)
 		}
 	}()
-	if err = s.store.AcquireStream(ctx, rec.Account, rec.ID, now, s.options.MaxAccountStreams); err != nil {
-		return nil, nil, err
+	now := s.now().UTC()
+	if err = s.store.AcquireStream(ctx, rec.Account, id, now, s.options.MaxAccountStreams); err != nil {
+		return rec, nil, nil, err
 	}
-	var snapshot []byte
-	if rec.Resume != "" {
-		if open, ok := s.running.Load(rec.Resume); ok { // its client has lost it
-			open.(*stream.Stream).Supersede(ctx)
-		}
-		if snapshot, _, err = s.store.Snapshot(ctx, rec.Resume); err == nil {
-			d, labels, err = s.restore(snapshot, people)
-		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("%w: %w", errNotResumed, err)
-		}
+	d, labels, snapshot, err := s.prepare(ctx, rec, token)
+	if err != nil {
+		return rec, nil, nil, err
 	}
-	if err = s.records.Begin(ctx, rec.ID, token, store.Claim{Node: s.node, Attempt: attempt}, now); err != nil || rec.Resume == "" {
-		return nil, nil, err
+	claim := store.Claim{Node: s.node, Attempt: uuid.NewString()}
+	if err = s.records.Begin(ctx, id, token, claim, now); store.Unknown(err) {
+		unlock = func() {} // when it is withdrawn
+		s.background.Go(func() { s.withdraw(id, claim.Attempt) })
+	}
+	if err != nil || rec.Resume == "" {
+		return rec, d, labels, err
 	}
 	// Its client may lose this stream, too, as soon as it knows that it is open.
-	if err := s.store.PutSnapshot(ctx, rec.ID, snapshot, 0); err != nil {
-		s.log.Warn("the snapshot of a stream could not be stored", "stream", rec.ID, "error", err)
+	if err := s.store.PutSnapshot(ctx, id, snapshot, 0); err != nil {
+		s.log.Warn("the snapshot of a stream could not be stored", "stream", id, "error", err)
 	}
-	if err := s.records.Resumed(ctx, rec.Resume, rec.ID); err != nil { // its watchers do not follow
+	if err := s.records.Resumed(ctx, rec.Resume, id); err != nil { // its watchers do not follow
 		s.log.Warn("the record of a resumed stream could not be changed", "stream", rec.Resume, "error", err)
 	}
-	return d, labels, nil
+	return rec, d, labels, nil
+}
+
+// prepare returns the diarizer of a stream that is opened with its token. If it resumes an
+// earlier stream, the diarizer continues with the snapshot of that one, and with its labels;
+// else both are nil. Its errors say what to respond.
+func (s *Server) prepare(ctx context.Context, rec store.Stream, token string) (d stream.Diarizer, labels *stream.Labels, snapshot []byte, err error) {
+	people, err := openEnrolment(token, rec.Enrolment)
+	if err != nil {
+		return nil, nil, nil, internal(err)
+	}
+	if rec.Resume == "" {
+		if d, err = s.newDiarizer(people); err != nil {
+			err = internal(err)
+		}
+		return d, nil, nil, err
+	}
+	if open, ok := s.running.Load(rec.Resume); ok { // its client has lost it
+		open.(*stream.Stream).Supersede(ctx)
+	}
+	if snapshot, _, err = s.store.Snapshot(ctx, rec.Resume); err == nil {
+		d, labels, err = s.restore(snapshot, people)
+	}
+	if err != nil { // although the client was told that it can be resumed
+		return nil, nil, nil, unavailable("The earlier stream could not be resumed; try again, or create a new stream", err)
+	}
+	return d, labels, snapshot, nil
 }
 
 // notOpened is what a handshake fails with.
 func notOpened(w http.ResponseWriter, err error) error {
-	switch {
-	case errors.Is(err, errNotResumed):
-		return unavailable("The earlier stream could not be resumed; try again, or create a new stream", err)
-	case errors.Is(err, store.ErrToken), errors.Is(err, store.ErrNotFound):
+	if _, says := errors.AsType[*failure](err); says {
+		return err
+	}
+	if errors.Is(err, store.ErrToken) || errors.Is(err, store.ErrNotFound) {
 		return refused(http.StatusUnauthorized, "The stream token is not valid")
 	}
 	return notAdmitted(w, err, "The stream could not be opened; try again")
 }
 
 // openable returns the record of a stream that may be opened with a token, or
-// store.ErrToken. claimed says that another request on this node had claimed the stream before
-// the call: it may have made it running, and its claim may be withdrawn.
-func (s *Server) openable(ctx context.Context, id, token string, claimed bool) (store.Stream, error) {
+// store.ErrToken.
+func (s *Server) openable(ctx context.Context, id, token string) (store.Stream, error) {
 	rec, err := s.lookUp(ctx, id)
-	if err != nil {
-		return rec, err
+	if err == nil && (!rec.OpenedBy(token) || s.keys.Revoked(rec.Key) || rec.Status != store.Created) {
+		err = store.ErrToken
 	}
-	if !rec.OpenedBy(token) || s.keys.Revoked(rec.Key) || rec.Status != store.Created && !claimed {
-		return rec, store.ErrToken
-	}
-	return rec, nil
+	return rec, err
 }
 
 // runStream runs a stream from its handshake to its end. labels are those of the

@@ -45,6 +45,11 @@ func unavailable(message string, cause error) error {
 	return &failure{http.StatusServiceUnavailable, message, cause}
 }
 
+// internal is a request that fails because of a fault of the server.
+func internal(cause error) *failure {
+	return &failure{http.StatusInternalServerError, "Internal error", cause}
+}
+
 // storeError is what a request fails with because a call of the store has: with 404 if what was
 // looked up is absent, else as unavailable. It is nil after a call that succeeded.
 func storeError(err error, absent, message string) error {
@@ -74,7 +79,7 @@ func (s *Server) handle(next handler) http.Handler {
 		}
 		failed, ok := errors.AsType[*failure](err)
 		if !ok {
-			failed = &failure{http.StatusInternalServerError, "Internal error", err}
+			failed = internal(err)
 		}
 		if failed.cause != nil {
 			s.log.Error("request failed", "request", requestID(r.Context()), "status", failed.status, recovered.Attr(failed.cause))

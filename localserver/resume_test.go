@@ -150,12 +150,9 @@ func TestResume(t *testing.T) {
 
 	// A stream can be resumed from the moment in which its client knows that it is open.
 	l = h.resume(testKey, third.id)
-	rec, err := h.lookUp(t.Context(), l.ID)
-	testkit.NoError(t, err)
 	_, token, _ := strings.Cut(l.URL, "?token=")
-	if _, _, err := h.begin(t.Context(), rec, protocol.Enrolment{}, token, "attempt"); err != nil {
-		t.Fatal(err)
-	}
+	rec, _, _, err := h.begin(t.Context(), l.ID, token)
+	testkit.NoError(t, err)
 	defer h.streams.Release(rec.Account)
 	defer h.releaseStream(rec.Account, l.ID)
 	if !h.resume(testKey, l.ID).Resumed {

@@ -3,8 +3,8 @@
 // one call of Start.
 //
 // Requests pass middleware.go, router.go and limits.go, and reach the
-// handlers in live.go (create a stream, its status), handshake.go (open it;
-// claims.go uses up its token), watch.go (watch it), media.go (signed addresses
+// handlers in live.go (create a stream, its status), handshake.go (open it, for
+// one request at a time: claims.go), watch.go (watch it), media.go (signed addresses
 // of objects), transfer.go (upload and download), results.go (files
 // generated from a stream's events), and jobrequests.go (jobs). What a handler
 // returns as an error, respond.go responds with. The package stream runs what the
