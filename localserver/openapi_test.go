@@ -366,7 +366,7 @@ func (d *documented) withoutStore() {
 	d.refusedHandshake(openPath, d.waiting, "", 500)
 	d.refusedHandshake(watchPath, watched, testKey, 500)
 
-	d.rate = limits.NewRate(d.Server.store, func() bool { return false }, time.Now, d.log) // as on a cluster
+	d.rate = limits.NewRate(d.Server.store, time.Now, d.log) // as on a cluster
 	d.ask("GET", "/v1/test", "/v1/test", testKey, "", 503)
 	d.ask("POST", "/v1/media/input", "/v1/media/input", testKey, `{"url":"media://x"}`, 503)
 }

@@ -206,7 +206,7 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 			err = fmt.Errorf("the streams of an earlier run could not be ended: %w", err)
 		}
 	}
-	s.rate = limits.NewRate(counters, func() bool { return !s.monitor.Fresh() }, s.now, s.log)
+	s.rate = limits.NewRate(counters, s.now, s.log)
 	return err
 }
 

@@ -24,7 +24,7 @@ const RateWindow = time.Minute
 const (
 	// countTimeout is how long a node waits for the store: longer than a
 	// NATS cluster takes to elect its leaders. lostTimeout is how long it waits
-	// for one that has not responded for a while.
+	// after a failure.
 	countTimeout = 15 * time.Second
 	lostTimeout  = 5 * time.Second
 	// countPause is how long after a failure the store is not called.
@@ -40,14 +40,13 @@ const (
 // reached, the store is not called until the oldest request leaves the window. If it does
 // not respond, requests are refused, because other nodes may be counting.
 type Rate struct {
-	store       Counters    // nil for a node that counts by itself
-	unavailable func() bool // reports whether the store has not responded for a while
-	now         func() time.Time
-	log         *slog.Logger
+	store Counters // nil for a node that counts by itself
+	now   func() time.Time
+	log   *slog.Logger
 
 	mu      sync.Mutex
 	windows map[string]*window
-	resume  time.Time // until when the store is not called
+	resume  time.Time // until when the store is not called; zero unless the last call has failed
 }
 
 // window is what a node knows about the requests of one account to one
@@ -62,9 +61,9 @@ type window struct {
 var errNotCounted = errors.New("the store does not respond")
 
 // NewRate returns a Rate that counts in the store of several nodes, or by itself if
-// there is none. unavailable reports whether the store has not responded for a while.
-func NewRate(shared Counters, unavailable func() bool, now func() time.Time, log *slog.Logger) *Rate {
-	return &Rate{store: shared, unavailable: unavailable, now: now, log: log, windows: map[string]*window{}}
+// there is none.
+func NewRate(shared Counters, now func() time.Time, log *slog.Logger) *Rate {
+	return &Rate{store: shared, now: now, log: log, windows: map[string]*window{}}
 }
 
 // Take counts one request, if there are fewer than limit in the window. After an error
@@ -78,25 +77,26 @@ func (r *Rate) Take(ctx context.Context, operation, account string, limit int) (
 	now := r.now()
 	win.prune(now)
 	notCounted := store.Count{Reset: now.Add(countPause)}
+	resume := r.resumeAt()
 	switch {
 	case r.store == nil:
 		return win.take(now, limit), nil
 	case now.Before(win.full) && win.full.Sub(now) <= RateWindow: // beyond, the clock was set back
 		return store.Count{Used: limit, Reset: win.full}, nil
-	case !r.storeUsable(now):
+	case now.Before(resume):
 		return notCounted, errNotCounted
 	}
 	timeout := countTimeout
-	if r.unavailable() {
+	if !resume.IsZero() {
 		timeout = lostTimeout
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	count, err := r.store.Take(ctx, key, now, limit, RateWindow)
-	if err != nil {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.resume = (time.Time{}); err != nil {
 		r.log.Warn("requests could not be counted", "error", err)
-		r.mu.Lock()
-		defer r.mu.Unlock()
 		r.resume = r.now().Add(countPause)
 		return notCounted, errNotCounted
 	}
@@ -106,11 +106,10 @@ func (r *Rate) Take(ctx context.Context, operation, account string, limit int) (
 	return count, nil
 }
 
-// storeUsable reports whether the store may be called.
-func (r *Rate) storeUsable(now time.Time) bool {
+func (r *Rate) resumeAt() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !now.Before(r.resume)
+	return r.resume
 }
 
 func (r *Rate) window(key string) *window {

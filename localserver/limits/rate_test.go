@@ -15,9 +15,6 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-// never is a store that responds.
-func never() bool { return false }
-
 // Of many concurrent requests exactly as many pass as are allowed, on two nodes
 // that share a store.
 func TestRateLimitOverNodes(t *testing.T) {
@@ -28,7 +25,7 @@ func TestRateLimitOverNodes(t *testing.T) {
 	var passed, refused atomic.Int64
 	var all sync.WaitGroup
 	for range 2 {
-		node := NewRate(shared, never, time.Now, slog.New(slog.DiscardHandler))
+		node := NewRate(shared, time.Now, slog.New(slog.DiscardHandler))
 		for range 4 {
 			all.Go(func() {
 				for range 10 {
@@ -50,15 +47,16 @@ func TestRateLimitOverNodes(t *testing.T) {
 // failingCounters are counters that do not respond.
 type failingCounters struct{ calls atomic.Int64 }
 
-func (d *failingCounters) Take(context.Context, string, time.Time, int, time.Duration) (store.Count, error) {
+func (d *failingCounters) Take(ctx context.Context, _ string, _ time.Time, _ int, _ time.Duration) (store.Count, error) {
 	d.calls.Add(1)
+	<-ctx.Done()
 	return store.Count{}, errors.New("inner text")
 }
 
 // A node that counts by itself allows any number of requests up to the limit, in any minute.
 func TestRateLimitOfOneNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewRate(nil, never, time.Now, slog.New(slog.DiscardHandler))
+		l := NewRate(nil, time.Now, slog.New(slog.DiscardHandler))
 		for _, c := range []struct {
 			after time.Duration
 			want  int
@@ -78,11 +76,11 @@ func TestRateLimitOfOneNode(t *testing.T) {
 }
 
 // A node whose shared store does not respond refuses every request, and calls
-// the store once a second.
+// the store once a second. After the first failure it waits for a shorter time.
 func TestRateLimitWithoutASharedStore(t *testing.T) {
 	d := &failingCounters{}
 	synctest.Test(t, func(t *testing.T) {
-		l := NewRate(d, never, time.Now, slog.New(slog.DiscardHandler))
+		l := NewRate(d, time.Now, slog.New(slog.DiscardHandler))
 		for range 5 {
 			if c, err := l.Take(t.Context(), "op", "a", 10); c.Taken || err == nil {
 				t.Fatalf("%+v", c)
@@ -92,9 +90,10 @@ func TestRateLimitWithoutASharedStore(t *testing.T) {
 			t.Errorf("the store was called %d times", d.calls.Load())
 		}
 		time.Sleep(countPause)
+		began := time.Now()
 		_, _ = l.Take(t.Context(), "op", "a", 10)
-		if d.calls.Load() != 2 {
-			t.Error("the store is not called again")
+		if waited := time.Since(began); d.calls.Load() != 2 || waited != lostTimeout {
+			t.Errorf("the store was called %d times, the last time for %v", d.calls.Load(), waited)
 		}
 	})
 }
@@ -108,7 +107,7 @@ func TestRateLimitWhenTheClockIsSetBack(t *testing.T) {
 	defer shared.Close()
 	for name, counters := range map[string]Counters{"shared": shared, "by itself": nil} {
 		now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-		l := NewRate(counters, never, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+		l := NewRate(counters, func() time.Time { return now }, slog.New(slog.DiscardHandler))
 		for i := range 4 {
 			if c, err := l.Take(t.Context(), "op", "a", 3); err != nil || c.Taken != (i < 3) {
 				t.Fatalf("%s, request %d: %+v %v", name, i, c, err)
@@ -130,7 +129,7 @@ func TestRateLimitWhenTheClockIsSetBack(t *testing.T) {
 // Windows do not accumulate.
 func TestUnusedWindowsAreRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewRate(nil, never, time.Now, slog.New(slog.DiscardHandler))
+		l := NewRate(nil, time.Now, slog.New(slog.DiscardHandler))
 		for i := range 3 * maxWindows {
 			_, _ = l.Take(t.Context(), "op", fmt.Sprint(i), 10)
 			time.Sleep(time.Second)
