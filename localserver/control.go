@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync/atomic"
 	"time"
 
 	"hubbub/localserver/store"
@@ -36,15 +35,7 @@ func (s *Server) startControl(ctx context.Context) {
 		return
 	}
 	mux := http.NewServeMux()
-	var busy atomic.Bool
-	mux.HandleFunc("GET "+backupPath, func(w http.ResponseWriter, r *http.Request) {
-		if !busy.CompareAndSwap(false, true) {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-		defer busy.Store(false)
-		s.backUp(w, r)
-	})
+	mux.HandleFunc("GET "+backupPath, s.backUp)
 	s.control = s.newHTTPServer(mux)
 	go func() {
 		if err := s.control.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -139,7 +130,7 @@ func backUpWithin(ctx context.Context, dir string, w io.Writer, limit time.Durat
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		return hint.Errorf("Try again when that one is complete.", "the server that uses %s is making another backup", dir)
+		return hint.Errorf("Stop it, then back up its folder.", "the server that uses %s responded with %s", dir, res.Status)
 	}
 	if _, err = io.Copy(w, res.Body); err != nil {
 		return hint.Add(fmt.Errorf("the backup was cut off: %w", err),
