@@ -64,7 +64,7 @@ func newMetrics(s *Server) *metrics {
 		return 0
 	})
 	gauge(m, "hubbub_outbox_streams", "Streams that have ended and whose end is not in the store yet.", func() int { return s.outbox.Len() })
-	gauge(m, "hubbub_store_damaged_bytes", "Bytes of records that were not intact when the store was opened.", func() int64 { return s.store.Damage().Bytes })
+	gauge(m, "hubbub_store_damaged_bytes", "Bytes of records that were not intact when the store was opened.", func() int64 { return s.store.Damaged() })
 	m.counter("hubbub_streams_opened_total", "Streams opened.", nil, c.Opened.Load)
 	m.counters("hubbub_streams_ended_total", "Streams ended.", "status", map[string]func() int64{"done": c.Done.Load, "error": c.Failed.Load})
 	gauge(m, "hubbub_watchers_open", "Connected watchers.", s.watchers.Count)

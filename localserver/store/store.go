@@ -89,7 +89,7 @@ type Store struct {
 	cancel     context.CancelFunc
 	background sync.WaitGroup
 	probes     probes
-	damage     datafolder.Damage
+	damaged    int64 // bytes of records
 
 	lost context.Context // canceled by lose, with the cause
 	lose context.CancelCauseFunc
@@ -284,6 +284,6 @@ func (s *Store) Ping(ctx context.Context) error {
 	return err
 }
 
-// Damage returns what was not intact when the store was opened; media are not
+// Damaged returns how many bytes were not intact when the store was opened; media are not
 // checked then.
-func (s *Store) Damage() datafolder.Damage { return s.damage }
+func (s *Store) Damaged() int64 { return s.damaged }

@@ -28,12 +28,6 @@ type Report struct {
 	Ranges  int    `json:"ranges"`  // contiguous ranges of them, each of one record at least
 }
 
-// Damage is what was not intact in a store on disk when it was opened.
-type Damage struct {
-	Ranges int   // contiguous ranges, each of one record at least
-	Bytes  int64 // in them
-}
-
 // Streams is where the NATS server keeps its streams below a data folder.
 func Streams(dir string) string {
 	return filepath.Join(dir, JetStream, "jetstream", "$G", "streams")
@@ -191,13 +185,13 @@ func LargestBlock(dir, stream string) (most int64) {
 
 // Salvage checks all but the media of a store before its NATS server starts. It
 // replaces damaged blocks by their intact records, so that the server does not
-// cut them off, and logs what it found.
-func Salvage(dir string, log *slog.Logger) (found Damage, err error) {
+// cut them off, and logs what it found. It returns how many bytes were damaged.
+func Salvage(dir string, log *slog.Logger) (damaged int64, err error) {
 	if err := CheckAccess(dir); err != nil {
-		return Damage{}, err
+		return 0, err
 	}
 	if err := removeCopies(dir); err != nil {
-		return Damage{}, err
+		return 0, err
 	}
 	repair := func(file string, b block) error {
 		log.Error("a file of the store is damaged; its intact records are used",
@@ -214,13 +208,12 @@ func Salvage(dir string, log *slog.Logger) (found Damage, err error) {
 	}
 	reports, err := checkStreams(dir, false, repair)
 	if err != nil {
-		return Damage{}, fmt.Errorf("the store could not be checked: %w", err)
+		return 0, fmt.Errorf("the store could not be checked: %w", err)
 	}
 	for _, r := range reports {
-		found.Ranges += r.Ranges
-		found.Bytes += r.Damaged
+		damaged += r.Damaged
 	}
-	return found, nil
+	return damaged, nil
 }
 
 // CheckAccess returns an error if something in the streams cannot be read or written. It comes
