@@ -32,7 +32,7 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) (err error) {
 	if o.Dir != "" {
 		storage = jetstream.FileStorage
 		if err = datafolder.CheckSpace(o.Dir, startSpace); err == nil {
-			s.damaged, err = datafolder.Salvage(o.Dir, o.Logger)
+			s.damaged, err = datafolder.Repair(o.Dir, o.Logger)
 		}
 		if err != nil {
 			return err

@@ -183,10 +183,10 @@ func LargestBlock(dir, stream string) (most int64) {
 	return most
 }
 
-// Salvage checks all but the media of a store before its NATS server starts. It
+// Repair checks all but the media of a store before its NATS server starts. It
 // replaces damaged blocks by their intact records, so that the server does not
 // cut them off, and logs what it found. It returns how many bytes were damaged.
-func Salvage(dir string, log *slog.Logger) (damaged int64, err error) {
+func Repair(dir string, log *slog.Logger) (damaged int64, err error) {
 	if err := CheckAccess(dir); err != nil {
 		return 0, err
 	}

@@ -1,7 +1,7 @@
 // Package datafolder is the data folder of a server without its NATS server: the lock
 // that reserves it for one process, free space, the deletion of what it stores (Purge), and
 // the check of the streams in it (check.go, blocks.go), which finds damaged records and
-// salvages the intact ones.
+// repairs the files that have some.
 package datafolder
 
 import (
