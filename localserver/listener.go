@@ -44,7 +44,7 @@ func (s *Server) newHTTPServer(h http.Handler) *http.Server {
 		DisableGeneralOptionsHandler: true, // OPTIONS * fails in JSON too
 		ConnContext:                  httpconn.Context,
 		ConnState:                    httpconn.State,
-		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelWarn), // such as too many open files
 	}
 }
 

@@ -1,8 +1,12 @@
 package localserver
 
 import (
+	"errors"
+	"io"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 
 	"hubbub/protocol/testkit"
@@ -41,4 +45,33 @@ func TestForeignHosts(t *testing.T) {
 		t.Errorf("metrics for the public host: %d", res.StatusCode)
 	}
 	ask(public, "GET", "/metrics", "other.example.org", "").apiError(t, 421)
+}
+
+// failing is a listener whose next Accept returns an error, and the one after that no
+// connection any more.
+type failing struct {
+	net.Listener
+	err error
+}
+
+func (l *failing) Accept() (net.Conn, error) {
+	err := l.err
+	l.err = io.EOF
+	return nil, err
+}
+
+// A server that has too many open files to accept a connection says so.
+func TestErrorsOfAcceptAreLogged(t *testing.T) {
+	t.Parallel()
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	testkit.NoError(t, err)
+	defer tcp.Close()
+	var log logBuffer
+	s := &Server{log: log.Logger()}
+	if err := s.newHTTPServer(nil).Serve(&failing{tcp, syscall.EMFILE}); !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+	if log.count("level=WARN") != 1 || log.count("too many open files") != 1 {
+		t.Error(log.String())
+	}
 }

@@ -3,12 +3,10 @@ package httpconn
 import (
 	"bufio"
 	"crypto/tls"
-	"errors"
 	"io"
 	"net"
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,32 +31,6 @@ func accepted(t *testing.T, config *tls.Config) (server *Conn, client *net.TCPCo
 	}
 	return conn.(*Conn), dialed.(*net.TCPConn)
 }
-
-func TestAcceptReturnsErrors(t *testing.T) {
-	t.Parallel()
-	tcp, err := Listen(t.Context(), "127.0.0.1:0")
-	testkit.NoError(t, err)
-	var log testkit.Buffer
-	l := &Listener{Listener: tcp, Log: log.Logger()}
-	_ = l.Close()
-	if conn, err := l.Accept(); conn != nil || !errors.Is(err, net.ErrClosed) || log.String() != "" {
-		t.Errorf("%v %v %s", conn, err, &log)
-	}
-	l.Listener = failing{}
-	for range 3 { // net/http tries again
-		if conn, err := l.Accept(); conn != nil || !errors.Is(err, syscall.EMFILE) {
-			t.Errorf("%v %v", conn, err)
-		}
-	}
-	if n := strings.Count(log.String(), "too many open files"); n != 1 {
-		t.Errorf("the log has it %d times: %s", n, &log)
-	}
-}
-
-// failing is a listener of a process that has too many open files.
-type failing struct{ net.Listener }
-
-func (failing) Accept() (net.Conn, error) { return nil, syscall.EMFILE }
 
 // Both sides of a connection read what the other one writes; after CloseWrite the
 // other one reads the end and can still write.

@@ -24,9 +24,6 @@ import (
 // handshakeTimeout bounds the TLS handshake.
 const handshakeTimeout = 10 * time.Second
 
-// logInterval is the shortest time between two errors of Accept in the log.
-const logInterval = time.Minute
-
 // HeadersTooLarge is the message for headers that are too large.
 const HeadersTooLarge = "The request headers are too large"
 
@@ -37,19 +34,12 @@ type Listener struct {
 	// Reject writes the response to a request that net/http cannot read.
 	Reject func(conn net.Conn, status int, message string)
 	Log    *slog.Logger
-
-	logged time.Time // when an error of Accept was logged; used by the goroutine that accepts only
 }
 
-// Accept returns the next connection. It logs errors, at most one in logInterval: net/http
-// tries again after those that may pass, such as too many open files.
+// Accept returns the next connection.
 func (l *Listener) Accept() (net.Conn, error) {
 	tcp, err := l.Listener.Accept()
 	if err != nil {
-		if !errors.Is(err, net.ErrClosed) && time.Since(l.logged) >= logInterval {
-			l.logged = time.Now()
-			l.Log.Error("a connection could not be accepted", "error", err)
-		}
 		return nil, err
 	}
 	c := &Conn{Conn: tcp, tcp: tcp, listener: l}
