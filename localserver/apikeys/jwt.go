@@ -3,11 +3,10 @@ package apikeys
 import (
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -29,10 +28,6 @@ const (
 	maxAccount = 128
 	// maxTime bounds the times in an API key, in seconds: from 1<<63 on they overflow.
 	maxTime = 1 << 62
-	// mtimeGranularity is how old a change of the key folder must be before an
-	// unchanged modification time proves that nothing has changed since: file
-	// systems have coarse timestamps.
-	mtimeGranularity = 2 * time.Second
 )
 
 // claims are the contents of an API key.
@@ -88,10 +83,8 @@ type signedKeys struct {
 	others *exchange // nil before Join
 
 	mu     sync.Mutex
-	keys   map[string]signingKey // of the folder, by id; nil = to be read
-	mtime  time.Time             // of the folder, when it was read
-	read   time.Time
-	failed bool // something in the folder could not be read
+	known  map[string]signingKey // of the folder, by id: those that API keys have named
+	logged time.Time             // when an error was logged
 }
 
 // find returns a signing key of this folder or of another node.
@@ -105,41 +98,30 @@ func (s *signedKeys) find(id string) (k signingKey, ok bool) {
 	return k, ok
 }
 
-// findLocal returns a signing key of the folder. It reads the folder again if
-// that has changed, which costs a few microseconds to find out, so that
-// removing a file takes effect at once. It also does so some time after an error: a file
-// that becomes readable does not change the folder.
+// findLocal returns a signing key of the folder. It reads the file each time, which costs
+// less than the verification of a signature, so that a file that is added or removed takes
+// effect at once. While the file cannot be read, the key that is known remains.
 func (s *signedKeys) findLocal(id string) (signingKey, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	info, err := os.Stat(filepath.Join(s.folder, keyFolder))
-	if err != nil {
-		s.keys, s.failed = nil, false
+	if !keyID.MatchString(id) {
 		return signingKey{}, false
 	}
-	at := info.ModTime()
-	if s.keys == nil && !s.failed || !at.Equal(s.mtime) || s.read.Sub(at) < mtimeGranularity || s.failed && time.Since(s.read) >= RefreshInterval {
-		s.reload()
-		s.mtime, s.read = at, time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key, err := readSigningKey(s.folder, id)
+	_, unread := errors.AsType[*fs.PathError](err)
+	removed := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err == nil:
+		s.known[id] = key
+	case removed, !unread:
+		delete(s.known, id)
 	}
-	k, ok := s.keys[id]
-	return k, ok
-}
-
-// reload reads the folder. After an error of the folder itself, the keys that are known
-// remain.
-func (s *signedKeys) reload() {
-	keys, err := readSigningKeys(s.folder)
-	if s.failed = err != nil; s.failed {
-		s.log.Warn("signing keys could not be read", "error", err)
-		if keys == nil {
-			return
-		}
+	if err != nil && !removed && time.Since(s.logged) >= RefreshInterval { // anybody can send requests
+		s.logged = time.Now()
+		s.log.Warn("a signing key could not be read", "error", err)
 	}
-	s.keys = make(map[string]signingKey, len(keys))
-	for _, k := range keys {
-		s.keys[k.id] = k
-	}
+	key, ok := s.known[id]
+	return key, ok
 }
 
 var errUnknownKey = errors.New("unknown signing key")

@@ -44,7 +44,7 @@ type Keyring struct {
 // the signing keys in dataDir, which may come and go while it is in use. It is an
 // error if the revoked keys of dataDir are not known.
 func NewKeyring(static []string, dataDir string, now func() time.Time, log *slog.Logger) (*Keyring, error) {
-	k := &Keyring{signed: signedKeys{folder: dataDir, now: now, log: log}, revoked: revocations{folder: dataDir}}
+	k := &Keyring{signed: signedKeys{folder: dataDir, now: now, log: log, known: map[string]signingKey{}}, revoked: revocations{folder: dataDir}}
 	switch err := k.revoked.refresh(); {
 	case err != nil && k.revoked.all() == nil:
 		return nil, hint.Add(fmt.Errorf("it is not known which API keys are revoked: %w", err), "Make the folder readable for this user.")

@@ -10,6 +10,11 @@ import (
 	"time"
 )
 
+// mtimeGranularity is how old a change of the folder of records must be before an
+// unchanged modification time proves that nothing has changed since: file
+// systems have coarse timestamps.
+const mtimeGranularity = 2 * time.Second
+
 // revocations are the revoked API keys of a data folder.
 type revocations struct {
 	folder string // the data folder, "" for none

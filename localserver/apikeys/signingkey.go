@@ -113,18 +113,26 @@ func readSigningKeys(dataDir string) ([]signingKey, error) {
 		if !ok || !keyID.MatchString(id) {
 			continue // an editor's file, or a file that is being written
 		}
-		raw, err := os.ReadFile(filepath.Join(dataDir, keyFolder, e.Name()))
-		var key signingKey
-		if err == nil {
-			key, err = parseSigningKey(id, raw)
-		}
+		key, err := readSigningKey(dataDir, id)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("signing key %s cannot be used: %w", e.Name(), err))
+			errs = append(errs, err)
 			continue
 		}
 		keys = append(keys, key)
 	}
 	return keys, errors.Join(errs...)
+}
+
+// readSigningKey reads the signing key of a data folder with an id.
+func readSigningKey(dataDir, id string) (key signingKey, err error) {
+	raw, err := os.ReadFile(filepath.Join(dataDir, keyFolder, id+keySuffix))
+	if err == nil {
+		key, err = parseSigningKey(id, raw)
+	}
+	if err != nil {
+		err = fmt.Errorf("signing key %s%s cannot be used: %w", id, keySuffix, err)
+	}
+	return key, err
 }
 
 // Files are the secrets of a data folder: the folder of the signing keys, the files
