@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"hubbub/localserver/engine"
@@ -119,8 +117,6 @@ type snapshotWriter struct {
 	log    *slog.Logger
 	next   time.Time          // of the next regular snapshot
 	labels int                // labels in the newest snapshot
-	sum    uint32             // checksum of the newest snapshot
-	failed atomic.Bool        // the last write has failed
 	queue  chan takenSnapshot // the newest snapshot that is not being written
 	done   chan struct{}      // closed when nothing more is written
 }
@@ -140,13 +136,15 @@ func startSnapshotWriter(s Store, id string, log *slog.Logger) *snapshotWriter {
 
 func (w *snapshotWriter) run() {
 	defer close(w.done)
+	failing := false
 	for snapshot := range w.queue {
 		ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 		err := w.store.PutSnapshot(ctx, w.id, snapshot.data, snapshot.received)
 		cancel()
-		if failed := w.failed.Swap(err != nil); err != nil && !failed {
-			w.log.Warn("the snapshot of a stream could not be stored; it is retried", "error", err)
+		if err != nil && !failing {
+			w.log.Warn("the snapshot of a stream could not be stored; the next one replaces it", "error", err)
 		}
+		failing = err != nil
 	}
 }
 
@@ -159,14 +157,9 @@ func (w *snapshotWriter) due(labels int) bool {
 	return true
 }
 
-// put takes a snapshot, unless it equals the one before and no write has failed. It
-// never waits: it replaces a snapshot that has not been written yet.
+// put takes a snapshot. It never waits: it replaces a snapshot that has not been written
+// yet.
 func (w *snapshotWriter) put(snapshot []byte, received time.Duration) {
-	sum := crc32.ChecksumIEEE(snapshot)
-	if sum == w.sum && !w.failed.Load() {
-		return
-	}
-	w.sum = sum
 	for {
 		select {
 		case w.queue <- takenSnapshot{snapshot, received}:
