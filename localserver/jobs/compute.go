@@ -22,7 +22,7 @@ const (
 	maxLength = 24 * time.Hour
 	// busyPause is how long a job pauses while live streams are late.
 	busyPause = 50 * time.Millisecond
-	// pushSamples is how much audio is processed before the next check for late streams.
+	// pushSamples is the most audio that is processed before the next check for late streams.
 	pushSamples = offline.SampleRate / 2
 	// readShare is the part of reading in the time of a diarization; finding the turns
 	// takes the rest.
@@ -144,7 +144,7 @@ func (a *attempt) read(path string, limit time.Duration, from, to float64, push 
 	duration = cmp.Or(duration, source.Info().Estimate)
 	buffer, last := make([]float32, pushSamples), false
 	for !last {
-		n, err := a.fill(source, buffer)
+		n, err := source.Read(a.ctx, buffer)
 		if last = errors.Is(err, io.EOF); err != nil && !last {
 			return err
 		}
@@ -170,16 +170,6 @@ func (a *attempt) read(path string, limit time.Duration, from, to float64, push 
 
 // progress notes how much of the work is done; the next renewal of the claim stores it.
 func (a *attempt) progress(share float64) { a.thousandths.Store(int64(share * 1000)) }
-
-// fill reads until the buffer is full or the source ends.
-func (a *attempt) fill(source capture.Source, buffer []float32) (n int, err error) {
-	for n < len(buffer) && err == nil {
-		var k int
-		k, err = source.Read(a.ctx, buffer[n:])
-		n += k
-	}
-	return n, err
-}
 
 func tooLong(limit time.Duration) error {
 	if limit < time.Hour {
