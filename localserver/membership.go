@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 )
 
 const (
+	// outboxFolder is in the data folder.
+	outboxFolder = "outbox"
 	// firstCheckTimeout bounds how long a node that starts tries to acquire its
 	// lease.
 	firstCheckTimeout = 20 * time.Second
@@ -25,9 +28,17 @@ const (
 // causeNodeDied is the cause in the record of a dead node's stream.
 const causeNodeDied = "the node that ran the stream died"
 
-// joinCluster starts the lease monitor and the reaper. It returns when the
-// node holds its lease.
+// joinCluster opens the outbox, exchanges API keys with the other nodes, and starts the lease
+// monitor and the reaper. It returns when the node holds its lease.
 func (s *Server) joinCluster(ctx context.Context) error {
+	folder := ""
+	if s.options.DataDir != "" {
+		folder = filepath.Join(s.options.DataDir, outboxFolder)
+	}
+	s.outbox = stream.OpenOutbox(s.store, folder, true, &s.counters.Lost, s.log)
+	if err := s.keys.Join(ctx, s.store); err != nil {
+		return err
+	}
 	s.monitor = lease.New(s.node, s.store, s.log)
 	// A cluster that is starting may need some attempts.
 	first, cancel := context.WithTimeout(ctx, firstCheckTimeout)

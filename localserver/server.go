@@ -34,7 +34,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -59,8 +58,6 @@ const (
 	lostTimeout = 5 * time.Second
 	// storeTimeout bounds one call of the store.
 	storeTimeout = 5 * time.Second
-	// outboxFolder is in the data folder.
-	outboxFolder = "outbox"
 	// outboxTimeout is how long a server that stops tries to empty its outbox,
 	// and outboxReserve what it leaves of its time to the rest of stopping.
 	outboxTimeout = 20 * time.Second
@@ -183,7 +180,8 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 	return s, nil
 }
 
-// openStore opens the store, and ends the streams that an earlier run has left in it.
+// openStore opens the store, and joins the nodes that share it, or ends the streams that an
+// earlier run has left in it.
 func (s *Server) openStore(ctx context.Context) (err error) {
 	if s.store, err = store.Open(ctx, store.Options{Dir: s.options.DataDir, URL: s.options.NATS, AccountStorage: s.options.AccountStorage,
 		Logger: s.log, OnError: s.metrics.storeFailed}); err != nil {
@@ -196,31 +194,16 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 	if s.signer.key, err = s.store.Secret(ctx, "media-addresses"); err != nil {
 		return err
 	}
-	var counters limits.Counters // nil: this node counts by itself
 	if s.store.Shared() {
-		counters = s.store
-		err = s.join(ctx)
-	} else {
-		s.outbox = stream.OpenOutbox(s.store, "", false, &s.counters.Lost, s.log)
-		if err = s.expireEarlier(ctx); err != nil {
-			err = fmt.Errorf("the streams of an earlier run could not be ended: %w", err)
-		}
+		s.rate = limits.NewRate(s.store, s.now, s.log)
+		return s.joinCluster(ctx)
 	}
-	s.rate = limits.NewRate(counters, s.now, s.log)
-	return err
-}
-
-// join prepares a server for a store that it shares with other nodes.
-func (s *Server) join(ctx context.Context) error {
-	folder := ""
-	if s.options.DataDir != "" {
-		folder = filepath.Join(s.options.DataDir, outboxFolder)
+	s.rate = limits.NewRate(nil, s.now, s.log)
+	s.outbox = stream.OpenOutbox(s.store, "", false, &s.counters.Lost, s.log)
+	if err = s.expireEarlier(ctx); err != nil {
+		return fmt.Errorf("the streams of an earlier run could not be ended: %w", err)
 	}
-	s.outbox = stream.OpenOutbox(s.store, folder, true, &s.counters.Lost, s.log)
-	if err := s.keys.Join(ctx, s.store); err != nil {
-		return err
-	}
-	return s.joinCluster(ctx)
+	return nil
 }
 
 // startTasks starts the background tasks.
