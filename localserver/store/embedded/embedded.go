@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -219,16 +218,10 @@ func (s *Server) WriteError() error {
 
 // health makes one health check.
 func (s *Server) health() error {
-	health := healthResponse{header: http.Header{}}
-	r, err := http.NewRequest(http.MethodGet, "/healthz", nil)
-	if err != nil {
-		return err
+	if h := s.server.Healthz(nil); h.StatusCode != http.StatusOK {
+		return fmt.Errorf("the embedded NATS server is not healthy: %s", h.Error)
 	}
-	s.server.HandleHealthz(&health, r)
-	if health.status == 0 || health.status == http.StatusOK {
-		return nil
-	}
-	return fmt.Errorf("the embedded NATS server is not healthy: %s", health.body)
+	return nil
 }
 
 // healthChecks is how many health checks in a row have to fail. One of them
@@ -245,21 +238,6 @@ func persistent(check func() error) (err error) {
 	return err
 }
 
-// healthResponse receives the result of a health check, which the server returns only
-// over HTTP.
-type healthResponse struct {
-	header http.Header
-	status int
-	body   []byte
-}
-
-func (h *healthResponse) Header() http.Header    { return h.header }
-func (h *healthResponse) WriteHeader(status int) { h.status = status }
-func (h *healthResponse) Write(b []byte) (int, error) {
-	h.body = append(h.body, b...)
-	return len(b), nil
-}
-
 // serverLog receives the log of the embedded server: warnings and errors at
 // their level, everything else at debug level.
 type serverLog struct {
@@ -271,10 +249,6 @@ func (l *serverLog) Noticef(format string, v ...any) { l.debug(format, v) }
 func (l *serverLog) Debugf(format string, v ...any)  { l.debug(format, v) }
 func (l *serverLog) Tracef(format string, v ...any)  { l.debug(format, v) }
 func (l *serverLog) Warnf(format string, v ...any) {
-	if strings.HasPrefix(format, "Healthcheck failed") { // of Check, every second, whose caller gets the error
-		l.debug(format, v)
-		return
-	}
 	l.log.Warn(fmt.Sprintf(format, v...), "from", "nats")
 }
 func (l *serverLog) Errorf(format string, v ...any) {
