@@ -44,7 +44,8 @@ func refused(format string, args ...any) error {
 
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// Check reports whether an address may be requested, as far as its text says.
+// Check returns ErrRefused for an address that may not be requested, as far as its text
+// says.
 func (p Policy) Check(u *url.URL) error {
 	scheme, host := strings.ToLower(u.Scheme), u.Hostname()
 	named := p.Hosts.Name(host)
@@ -70,7 +71,7 @@ func (p Policy) Check(u *url.URL) error {
 	return nil
 }
 
-// checkIP reports whether an address of a host may be connected to.
+// checkIP returns ErrRefused for an address of a host that may not be connected to.
 func (p Policy) checkIP(host string, ip netip.Addr) error {
 	if public(ip) || p.Hosts.address(ip) || p.Private && p.Hosts.own(host) {
 		return nil
@@ -99,7 +100,8 @@ func (p Policy) Client(follow bool) *http.Client {
 	}
 }
 
-// Get requests an address. The caller closes the body.
+// Get requests an address that the policy allows, else it returns ErrRefused. The caller
+// closes the body.
 func (p Policy) Get(ctx context.Context, address string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

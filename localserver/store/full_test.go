@@ -62,7 +62,7 @@ func finish(s *Store, id string) error {
 	return s.Finish(ctx, id, Done, noon, "")
 }
 
-// Media and large requests leave space for streams, also those of sessions that reconnect, and
+// Media and large requests leave space for streams, also those that resume another one, and
 // new streams leave space in which running ones are finished.
 func TestReserveIsForRunningStreams(t *testing.T) {
 	for name, o := range map[string]Options{"memory": {}, "disk": {}} {

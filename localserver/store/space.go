@@ -52,7 +52,7 @@ func (s *Store) space(ctx context.Context) (free, total int64, err error) {
 }
 
 // How many reserves new work must leave free: media and large requests leave one for new
-// streams, and for sessions that reconnect most of it.
+// streams, and most of it for streams that resume another one.
 const (
 	forStreams = 1.0
 	forResumed = 1.25
