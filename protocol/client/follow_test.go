@@ -193,7 +193,7 @@ func TestPanicEndsOnlyTheWatcher(t *testing.T) {
 	}, nil)
 	stream, err := c.openWatch(t.Context(), "first", 0, false)
 	testkit.NoError(t, err)
-	w := &Watcher{session: c.newSession(false, time.Minute, "")}
+	w := &Watcher{streamSession: c.newStreamSession(false, time.Minute, "")}
 	w.merger = nil
 	w.run("watching", func() { w.follow(stream) })
 	<-over

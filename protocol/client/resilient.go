@@ -84,7 +84,7 @@ func (o *ResilientOptions) input() map[string]any {
 // leaves time; the rest is a gap. The new stream is asked to continue the labels
 // of the old one; if it does not, its labels get names of their own.
 type ResilientStream struct {
-	session
+	streamSession
 	o             ResilientOptions
 	buffer        *sendBuffer
 	endSent       chan struct{} // closed when end_of_stream was sent
@@ -135,13 +135,16 @@ func (c *Client) OpenResilient(ctx context.Context, o ResilientOptions) (*Resili
 		o.Latency = protocol.MaxLatency
 	}
 	r := &ResilientStream{
-		session: c.newSession(live.Words, o.Limit, "Turns up to there and the recording are kept; --reconnect sets how long reconnecting is tried."),
-		o:       o, buffer: newSendBuffer(o.Live, o.Ending), endSent: make(chan struct{}), id: live.ID, stream: s,
+		streamSession: c.newStreamSession(live.Words, o.Limit, "Turns up to there and the recording are kept; --reconnect sets how long reconnecting is tried."),
+		o:             o, buffer: newSendBuffer(o.Live, o.Ending), endSent: make(chan struct{}), id: live.ID, stream: s,
 	}
 	r.reconnect.ending = o.Ending
 	go r.run("keeping the stream open", func() { r.manage(s) })
 	return r, nil
 }
+
+// Track is 0: there is one track.
+func (r *ResilientStream) Track(string) int { return 0 }
 
 // Send accepts one chunk of ChunkSamples. seq is the chunk's number on the
 // capture clock and must grow. It does not wait for the service, but a source

@@ -510,7 +510,7 @@ func TestDecidedBeforeAGap(t *testing.T) {
 		s.clock.add(n, n)
 	}
 	s.clock.add(100, 700)
-	r := &ResilientStream{o: ResilientOptions{Latency: time.Second}, session: session{merger: newEventMerger()}}
+	r := &ResilientStream{o: ResilientOptions{Latency: time.Second}, streamSession: streamSession{merger: newEventMerger()}}
 	if got := r.decided(s); math.Abs(got-8.6) > 1e-9 {
 		t.Errorf("decided up to %g s, want 8.6", got)
 	}

@@ -29,7 +29,7 @@ import (
 // reconnecting, or by Close. The caller must receive from Updates until it is
 // closed, or call Close.
 type Watcher struct {
-	session
+	streamSession
 	// Of the goroutine.
 	ids      []string // of the streams so far, the newest last
 	got      int      // messages of the newest stream that the service stores
@@ -46,7 +46,7 @@ func (c *Client) Watch(ctx context.Context, id string, limit time.Duration, word
 	if err != nil {
 		return nil, err
 	}
-	w := &Watcher{session: c.newSession(words, limit, "Turns up to there are kept; watch the stream again later."), ids: []string{id}}
+	w := &Watcher{streamSession: c.newStreamSession(words, limit, "Turns up to there are kept; watch the stream again later."), ids: []string{id}}
 	go w.run("watching the stream", func() { w.follow(first) })
 	return w, nil
 }

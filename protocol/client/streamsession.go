@@ -7,9 +7,9 @@ import (
 	"hubbub/protocol"
 )
 
-// session is what a ResilientStream and a Watcher have in common: one sequence of updates
+// streamSession is what a ResilientStream and a Watcher have in common: one sequence of updates
 // over the streams or connections that replace each other. One goroutine delivers them.
-type session struct {
+type streamSession struct {
 	client    *Client
 	words     bool
 	reconnect *reconnector
@@ -21,9 +21,9 @@ type session struct {
 	info      CloseInfo     // set before over is closed
 }
 
-// newSession bounds an outage by limit; hint is for the error at the limit.
-func (c *Client) newSession(words bool, limit time.Duration, hint string) session {
-	s := session{client: c, words: words, merger: newEventMerger(), updates: make(chan Update, c.config.eventQueue), over: make(chan struct{}),
+// newStreamSession bounds an outage by limit; hint is for the error at the limit.
+func (c *Client) newStreamSession(words bool, limit time.Duration, hint string) streamSession {
+	s := streamSession{client: c, words: words, merger: newEventMerger(), updates: make(chan Update, c.config.eventQueue), over: make(chan struct{}),
 		reconnect: &reconnector{client: c, limit: limit, hint: hint}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
@@ -31,7 +31,7 @@ func (c *Client) newSession(words bool, limit time.Duration, hint string) sessio
 
 // run is the goroutine of the session: it runs f, which sets info. doing says what it
 // does, for the error of a panic.
-func (s *session) run(doing string, f func()) {
+func (s *streamSession) run(doing string, f func()) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.info = internalError(doing, p)
@@ -47,22 +47,19 @@ func (s *session) run(doing string, f func()) {
 }
 
 // Updates delivers events and changes in order. It is closed when the session is over.
-func (s *session) Updates() <-chan Update { return s.updates }
+func (s *streamSession) Updates() <-chan Update { return s.updates }
 
 // Words reports whether there is what was said.
-func (s *session) Words() bool { return s.words }
-
-// Track is 0: there is one track.
-func (s *session) Track(string) int { return 0 }
+func (s *streamSession) Words() bool { return s.words }
 
 // Wait blocks until the session is over and says how it ended.
-func (s *session) Wait() CloseInfo {
+func (s *streamSession) Wait() CloseInfo {
 	<-s.over
 	return s.info
 }
 
 // deliver delivers an update; false when the session was closed.
-func (s *session) deliver(u Update) bool {
+func (s *streamSession) deliver(u Update) bool {
 	select {
 	case s.updates <- u:
 		return true
@@ -71,7 +68,7 @@ func (s *session) deliver(u Update) bool {
 	}
 }
 
-func (s *session) deliverEvents(events []protocol.Event) bool {
+func (s *streamSession) deliverEvents(events []protocol.Event) bool {
 	for _, e := range events {
 		if !s.deliver(Update{Event: e}) {
 			return false
