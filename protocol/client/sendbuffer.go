@@ -36,15 +36,15 @@ type sendBuffer struct {
 	live   bool            // the source cannot wait: the oldest waiting chunk is dropped
 	ending <-chan struct{} // see ResilientOptions
 
-	mu      sync.Mutex
-	chunks  []bufferedChunk // in order of seq
-	next    int             // index of the first that waits
-	reached int64           // follows the newest chunk that any stream was sent
-	until   float64         // see State.Sent
-	begun   time.Time       // when chunk 0 would have been sent; zero before the first
-	ended   bool
-	dropped int64 // chunks that no stream was sent
-	gaps    []protocol.Span
+	mu        sync.Mutex
+	chunks    []bufferedChunk // in order of seq
+	next      int             // index of the first that waits
+	reached   int64           // follows the newest chunk that any stream was sent
+	sentUntil float64         // State.Sent
+	begun     time.Time       // when chunk 0 would have been sent; zero before the first
+	ended     bool
+	dropped   int64 // chunks that no stream was sent
+	gaps      []protocol.Span
 
 	added   chan struct{} // a chunk waits, or the end
 	removed chan struct{} // a chunk no longer waits
@@ -158,7 +158,7 @@ func (b *sendBuffer) waiting() (n int, ended bool) {
 func (b *sendBuffer) fill(st *State) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	st.Sent, st.Dropped, st.Gaps = b.until, b.dropped, slices.Clip(b.gaps)
+	st.Sent, st.Dropped, st.Gaps = b.sentUntil, b.dropped, slices.Clip(b.gaps)
 	if !b.begun.IsZero() {
 		st.Ahead = time.Duration(b.reached)*protocol.ChunkDuration - time.Since(b.begun)
 	}
@@ -175,14 +175,14 @@ func (b *sendBuffer) take() bufferedChunk {
 	return c
 }
 
-// sent notes that a chunk has been written to the stream.
-func (b *sendBuffer) sent(seq int64) {
+// noteSent notes that a chunk has been written to the stream.
+func (b *sendBuffer) noteSent(seq int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.begun.IsZero() {
 		b.begun = time.Now().Add(-time.Duration(seq) * protocol.ChunkDuration)
 	}
-	b.reached, b.until = max(b.reached, seq+1), max(b.until, chunkTime(seq+1))
+	b.reached, b.sentUntil = max(b.reached, seq+1), max(b.sentUntil, chunkTime(seq+1))
 	if b.next > sentBuffer {
 		b.drop(0, b.next-sentBuffer)
 	}
@@ -207,7 +207,7 @@ func (b *sendBuffer) forget(before float64) {
 func (b *sendBuffer) lost(cut float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.until = cut
+	b.sentUntil = cut
 }
 
 // rewind restarts sending for a new stream: at the chunk that contains the time
@@ -224,7 +224,7 @@ func (b *sendBuffer) rewind(from, cut float64, most int) (gap protocol.Span) {
 		gap.End = max(cut, chunkTime(b.chunks[b.next].seq))
 	}
 	b.addGap(gap)
-	b.until = max(b.until, gap.End)
+	b.sentUntil = max(b.sentUntil, gap.End)
 	return gap
 }
 

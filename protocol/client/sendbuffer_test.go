@@ -37,7 +37,7 @@ func TestGapAcrossOlderGaps(t *testing.T) {
 	for seq := range int64(liveBuffer + 10) {
 		testkit.NoError(t, b.put(bufferedChunk{seq: seq}, nil))
 		if seq > liveBuffer && seq%2 == 0 {
-			b.sent(b.take().seq)
+			b.noteSent(b.take().seq)
 		}
 	}
 	if len(b.gaps) < 2 {
@@ -77,7 +77,7 @@ func TestSentAudioIsBounded(t *testing.T) {
 	b := newSendBuffer(false, nil)
 	for seq := range int64(sentBuffer + 10) {
 		testkit.NoError(t, b.put(bufferedChunk{seq: seq}, nil))
-		b.sent(b.take().seq)
+		b.noteSent(b.take().seq)
 	}
 	if len(b.chunks) != sentBuffer || b.chunks[0].seq != 10 || b.dropped != 0 || len(b.gaps) != 0 {
 		t.Errorf("%d chunks, %d were dropped, gaps %v", len(b.chunks), b.dropped, b.gaps)
@@ -123,7 +123,7 @@ func TestForgetLeavesWhatIsBeingSent(t *testing.T) {
 	for seq := range int64(3) {
 		testkit.NoError(t, b.put(bufferedChunk{seq: seq}, nil))
 	}
-	b.sent(b.take().seq)
+	b.noteSent(b.take().seq)
 	b.take()
 	b.forget(3600)
 	if n, _ := b.waiting(); n != 1 || len(b.chunks) != 2 || b.dropped != 0 || len(b.gaps) != 0 {

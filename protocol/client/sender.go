@@ -21,7 +21,7 @@ func (r *ResilientStream) sendBuffered(s *Stream) {
 				return
 			}
 			n++
-			r.buffer.sent(c.seq)
+			r.buffer.noteSent(c.seq)
 		case ended:
 			if s.EndOfStream() == nil {
 				r.endOnce.Do(func() { close(r.endSent) }) // another stream may have sent it

@@ -103,7 +103,7 @@ func TestAhead(t *testing.T) {
 		} {
 			time.Sleep(c.wait)
 			if c.seq >= 0 {
-				b.sent(c.seq)
+				b.noteSent(c.seq)
 				if got := s.noteSent(c.seq, time.Now()); got != c.want || !s.sending().lastBegun.Equal(time.Now()) {
 					t.Errorf("chunk %d: the stream is ahead %s, want %s", c.seq, got, c.want)
 				}
