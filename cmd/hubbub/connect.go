@@ -167,8 +167,8 @@ type connectOptions struct {
 	failed      func() // called when it ends by itself; may be nil
 }
 
-// connection is a client and the service that it uses.
-type connection struct {
+// serviceClient is a client and the service that it uses.
+type serviceClient struct {
 	*client.Client
 	name    string // display name of the service; without credentials
 	key     string
@@ -185,7 +185,7 @@ const shutdownLimit = 3 * time.Second
 // connect returns a client of the remote service, or starts the built-in server
 // on a loopback port, with TLS and a key of its own, and returns a client of
 // that.
-func (a *App) connect(ctx context.Context, f serviceFlags, o connectOptions) (*connection, error) {
+func (a *App) connect(ctx context.Context, f serviceFlags, o connectOptions) (*serviceClient, error) {
 	options := client.Options{UserAgent: "hubbub/" + version, Timeout: o.timeout, Tracer: o.tracer, Waiting: o.waiting}
 	if f.server != "" {
 		options.BaseURL, options.APIKey, options.CAFile, options.Insecure = f.server, f.apiKey, f.ca, f.insecure
@@ -193,7 +193,7 @@ func (a *App) connect(ctx context.Context, f serviceFlags, o connectOptions) (*c
 		if err != nil {
 			return nil, err
 		}
-		return &connection{Client: c, name: protocol.ShownAddress(f.server), key: f.apiKey, shared: true,
+		return &serviceClient{Client: c, name: protocol.ShownAddress(f.server), key: f.apiKey, shared: true,
 			close: func() error { c.Close(); return nil }}, nil
 	}
 	key := rand.Text()
@@ -230,7 +230,7 @@ func (a *App) connect(ctx context.Context, f serviceFlags, o connectOptions) (*c
 	if err != nil {
 		return nil, cmp.Or(err, stop())
 	}
-	return &connection{Client: c, name: "built-in server", key: key, latency: o.engine.Latency,
+	return &serviceClient{Client: c, name: "built-in server", key: key, latency: o.engine.Latency,
 		close: func() error { c.Close(); return stop() }}, nil
 }
 
@@ -248,7 +248,7 @@ func (a *App) noticeWait(refusal error, wait time.Duration) {
 
 // connecting says what is connected to, once that has taken a while. The function that it returns ends this: nothing is
 // said after it, because there may be a screen.
-func (a *App) connecting(server *connection) (end func()) {
+func (a *App) connecting(server *serviceClient) (end func()) {
 	var mu sync.Mutex
 	connected := false
 	a.slow = time.AfterFunc(slowConnection, func() {

@@ -56,7 +56,7 @@ func TestNoticeOfASlowConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stderr bytes.Buffer
 		a := &App{Stderr: &stderr}
-		connected := a.connecting(&connection{name: "https://localhost:1"})
+		connected := a.connecting(&serviceClient{name: "https://localhost:1"})
 		time.Sleep(slowConnection)
 		a.noticeWait(errors.New("busy"), 0) // at the same time
 		connected()

@@ -38,7 +38,7 @@ func newJobList(a *App, name, short string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: name, Short: short, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withJobs(cmd, &service, func(ctx context.Context, c *connection) error {
+			return a.withJobs(cmd, &service, func(ctx context.Context, c *serviceClient) error {
 				return a.listJobs(ctx, c, client.JobFilter{Status: status.value}, limit.value, output.value)
 			})
 		},
@@ -59,7 +59,7 @@ func newJob(a *App, name, short string, do func(*client.Client, context.Context,
 		Short: short,
 		Args:  neededArgs("'hubbub jobs' lists them.", "the ID of a job"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withJobs(cmd, &service, func(ctx context.Context, c *connection) error {
+			return a.withJobs(cmd, &service, func(ctx context.Context, c *serviceClient) error {
 				job, err := do(c.Client, ctx, args[0])
 				if err != nil {
 					return err
@@ -73,7 +73,7 @@ func newJob(a *App, name, short string, do func(*client.Client, context.Context,
 }
 
 // withJobs connects to the service, which has to be a remote one.
-func (a *App) withJobs(cmd *cobra.Command, service *serviceFlags, do func(context.Context, *connection) error) error {
+func (a *App) withJobs(cmd *cobra.Command, service *serviceFlags, do func(context.Context, *serviceClient) error) error {
 	if err := service.completeFromSettings(cmd); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (a *App) withJobs(cmd *cobra.Command, service *serviceFlags, do func(contex
 }
 
 // listJobs prints the newest jobs.
-func (a *App) listJobs(ctx context.Context, c *connection, f client.JobFilter, limit int, format string) error {
+func (a *App) listJobs(ctx context.Context, c *serviceClient, f client.JobFilter, limit int, format string) error {
 	var all []protocol.JobItem
 	for {
 		f.Limit = min(limit-len(all), maxPage)

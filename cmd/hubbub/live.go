@@ -204,7 +204,7 @@ func (f *liveFlags) source() string {
 
 // openStream opens a stream for a source, or one for each of its tracks. It recognises the stored
 // people.
-func (a *App) openStream(ctx context.Context, f *liveFlags, server *connection, source capture.Info, o client.ResilientOptions) (_ session.Stream, err error) {
+func (a *App) openStream(ctx context.Context, f *liveFlags, server *serviceClient, source capture.Info, o client.ResilientOptions) (_ session.Stream, err error) {
 	if o.Enrolment, err = a.enrolment(f); err != nil {
 		return nil, err
 	}
