@@ -57,7 +57,7 @@ type Live struct {
 	mics     *microphones
 	patient  bool // an interrupt does not end the wait for the service
 
-	connection
+	phase
 	inputEnded chan struct{} // closed at the end of the input
 
 	unfinished bool // the stream ended early: audio after what it was sent is not decided

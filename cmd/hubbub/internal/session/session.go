@@ -50,27 +50,27 @@ func controlsOf(v view, wire func() trace.Snapshot) display.Controls {
 	return c
 }
 
-// connection is that of a Live or a Watched. Its lock guards also what follows it there.
-type connection struct {
+// phase is how far a Live or a Watched is. Its lock guards also what follows it there.
+type phase struct {
 	mu     sync.Mutex
 	conn   display.ConnState
 	reason string // why conn is Failed
 }
 
 // over reports whether the session is.
-func (c *connection) over() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.conn.Over()
+func (p *phase) over() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.conn.Over()
 }
 
 // setOver ends the session; without a cause, normally.
-func (c *connection) setOver(cause error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.conn = display.Closed
+func (p *phase) setOver(cause error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.conn = display.Closed
 	if cause != nil {
-		c.conn, c.reason = display.Failed, cause.Error()
+		p.conn, p.reason = display.Failed, cause.Error()
 	}
 }
 

@@ -40,7 +40,7 @@ type Watched struct {
 	record   *recordSwitch
 	now      func() time.Time
 
-	connection
+	phase
 	ended     bool            // by this side, before the stream was over
 	newest    float64         // position that the service has sent, in seconds
 	since     time.Time       // when the last state arrived: a service sends only those that differ
