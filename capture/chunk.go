@@ -4,7 +4,7 @@
 //
 // Begin with Open in source.go, which opens a Source: mic.go is a device, pair.go two of
 // them, decoded.go what is decoded, from file.go, stdin.go or ffmpeg.go. chunkreader.go
-// makes chunks of it. lasting.go and outage.go bridge the time in which a device delivers
+// makes chunks of it. reopener.go and outage.go bridge the time in which a device delivers
 // nothing.
 package capture
 

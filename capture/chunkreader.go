@@ -64,7 +64,7 @@ type ChunkReader struct {
 
 	// Of the loop.
 	src     Source
-	devices []*lasting // those of src: none, one, or two
+	devices []*reopener // those of src: none, one, or two
 	yield   func(Chunk) bool
 	seq     int64  // number of the next chunk
 	next    anchor // the chunk after the newest one of a device
@@ -88,12 +88,12 @@ func NewChunkReader(ctx context.Context, src Source, pace Pace) *ChunkReader {
 	r := &ChunkReader{ctx: ctx, src: src, pace: pace, notice: make(chan struct{}, 1),
 		exchanges: make(chan exchange), over: make(chan struct{}), open: openDevice}
 	switch s := src.(type) {
-	case *lasting:
-		r.devices = []*lasting{s}
+	case *reopener:
+		r.devices = []*reopener{s}
 		r.opened = s.microphone
 		r.stats.Open = s.device
 	case *pair:
-		r.devices = []*lasting{s.first, s.second}
+		r.devices = []*reopener{s.first, s.second}
 	}
 	r.stats.Device = src.Info().Name
 	return r

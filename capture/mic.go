@@ -323,5 +323,5 @@ func openDefault(ctx context.Context, selected Channels, mic func(context.Contex
 	case err != nil:
 		return nil, err
 	}
-	return newLasting(m), nil
+	return newReopener(m), nil
 }

@@ -109,7 +109,7 @@ func (r *ChunkReader) fill(to int64) error {
 
 // resume delivers silence from the next chunk up to the first one of a new device, continues with that, and remembers
 // the gap. Stats has the device and the end of the outage at once: the outage is not the new device's.
-func (r *ChunkReader) resume(d *lasting, m *microphone) error {
+func (r *ChunkReader) resume(d *reopener, m *microphone) error {
 	began := r.seq
 	err := r.fill(r.next.due(m.now()))
 	d.replace(m)
@@ -151,7 +151,7 @@ func (r *ChunkReader) addGap(began, end int64) {
 
 // notePartial notes that one of two devices is lost, or is back, since a chunk.
 func (r *ChunkReader) notePartial(since int64) {
-	i := slices.IndexFunc(r.devices, func(d *lasting) bool { return d.lost != nil })
+	i := slices.IndexFunc(r.devices, func(d *reopener) bool { return d.lost != nil })
 	if r.outage != nil && (i < 0 || r.devices[i].Info().Name != r.outage.Device) {
 		r.endOutage(since)
 		r.publish(r.stats.Position, r.stats.Level)

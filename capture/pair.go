@@ -32,7 +32,7 @@ const (
 
 // pair is a Source with two tracks.
 type pair struct {
-	first, second *lasting
+	first, second *reopener
 	track         *signal.Interpolator
 	echo          *signal.EchoSuppressor
 	offset        float64 // of the second track's samples against the first's
@@ -78,7 +78,7 @@ func openPair(ctx context.Context, first, second string) (Source, error) {
 }
 
 func newPair(first, second *microphone) *pair {
-	a, b := newLasting(first), newLasting(second)
+	a, b := newReopener(first), newReopener(second)
 	a.other, b.other = b, a
 	return &pair{first: a, second: b, track: signal.NewInterpolator(), echo: signal.NewEchoSuppressor(), in: make([]float32, ChunkSamples)}
 }
@@ -146,25 +146,25 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 
 // readOrSilence reads a device of the pair. While that is lost and the other one is not, it returns as much silence as is
 // asked for.
-func (l *lasting) readOrSilence(ctx context.Context, dst []float32) (int, error) {
-	if l.lost == nil {
-		n, err := l.Read(ctx, dst)
+func (d *reopener) readOrSilence(ctx context.Context, dst []float32) (int, error) {
+	if d.lost == nil {
+		n, err := d.Read(ctx, dst)
 		switch {
 		case err == nil:
-			l.samples += int64(n)
-			unread, at := l.arrival()
-			l.clock.add(l.samples+unread, at)
+			d.samples += int64(n)
+			unread, at := d.arrival()
+			d.clock.add(d.samples+unread, at)
 			return n, nil
-		case l.samples == 0 || ctx.Err() != nil:
+		case d.samples == 0 || ctx.Err() != nil:
 			return 0, err
 		}
-		l.lose(err)
+		d.lose(err)
 	}
-	if l.other.lost != nil {
-		return 0, l.lost
+	if d.other.lost != nil {
+		return 0, d.lost
 	}
 	clear(dst)
-	l.samples += int64(len(dst))
+	d.samples += int64(len(dst))
 	return len(dst), nil
 }
 

@@ -191,7 +191,7 @@ func TestSilentDeviceIsLost(t *testing.T) {
 				return openWith(t, "", Mic, func() time.Duration { return time.Hour + time.Since(begun) }, func(string) (device.Stream, error) { return d, nil })
 			}
 			lost := open(&fakeDevice{rate: 44100, channels: 1, failAt: 100, period: ChunkDuration}) // within a chunk of 16 kHz
-			var src Source = newLasting(lost)
+			var src Source = newReopener(lost)
 			if two {
 				src = newPair(lost, open(speaking(0, 0)))
 			}
@@ -263,7 +263,7 @@ func TestPairReturns(t *testing.T) {
 // TestPairLosesTheStandIn: a stand-in that is lost, too, is reopened, and does not give way at the same time.
 func TestPairLosesTheStandIn(t *testing.T) {
 	standIn := openFake(t, speaking(2, 0), time.Minute)
-	m := &lasting{microphone: standIn, wanted: device.Device{Name: "headset"}, other: &lasting{}}
+	m := &reopener{microphone: standIn, wanted: device.Device{Name: "headset"}, other: &reopener{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	m.cancel = cancel
 	x := make([]float32, ChunkSamples)

@@ -129,7 +129,7 @@ func Open(ctx context.Context, s Spec) (Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newLasting(m), nil
+		return newReopener(m), nil
 	case s.Input == "-":
 		in := s.Stdin
 		if in == nil {

@@ -111,7 +111,7 @@ func TestSwitchFromAStalledDevice(t *testing.T) {
 	stalled := speaking(0, 2)
 	src := openFake(t, stalled, 200*time.Millisecond)
 	ctx, end := context.WithCancel(t.Context())
-	r := NewChunkReader(ctx, newLasting(src), Realtime)
+	r := NewChunkReader(ctx, newReopener(src), Realtime)
 	chosen := openFake(t, speaking(0, 0), time.Minute)
 	r.open = func(context.Context, string, Channels) (*microphone, error) { return chosen, nil }
 	reopening, done := make(chan struct{}), make(chan struct{})
