@@ -73,10 +73,10 @@ type ChunkReader struct {
 	gaps    []Gap
 	start   time.Time // when the first sample was due, of a source that is paced
 
-	opened    *microphone   // the one device of src, as it was opened; nil = it is none, or two
-	exchanges chan exchange // see Switch
-	over      chan struct{} // closed when no exchange is taken any more
-	open      func(ctx context.Context, input string, selected Channels) (*microphone, error)
+	opened *microphone      // the one device of src, as it was opened; nil = it is none, or two
+	chosen chan *microphone // by the user, see Switch
+	over   chan struct{}    // closed when none is received any more
+	open   func(ctx context.Context, input string, selected Channels) (*microphone, error)
 
 	mu    sync.Mutex // guards what follows
 	stats Stats
@@ -86,7 +86,7 @@ type ChunkReader struct {
 // NewChunkReader is a reader of src until the end of ctx.
 func NewChunkReader(ctx context.Context, src Source, pace Pace) *ChunkReader {
 	r := &ChunkReader{ctx: ctx, src: src, pace: pace, notice: make(chan struct{}, 1),
-		exchanges: make(chan exchange), over: make(chan struct{}), open: openDevice}
+		chosen: make(chan *microphone), over: make(chan struct{}), open: openDevice}
 	switch s := src.(type) {
 	case *reopener:
 		r.devices = []*reopener{s}

@@ -73,11 +73,11 @@ func (r *ChunkReader) bridge(lost error) error {
 	for {
 		select {
 		case m := <-first.found:
-			return r.resume(first, m)
+			return r.replace(first, m)
 		case m := <-second.found:
-			return r.resume(second, m)
-		case x := <-r.exchanges: // chosen by the user
-			return r.accept(x)
+			return r.replace(second, m)
+		case m := <-r.chosen:
+			return r.choose(m)
 		case <-tick.C:
 			// A chunk later than due: the first audio of the reopened device is up to
 			// 100 ms old.
@@ -104,24 +104,6 @@ func (r *ChunkReader) fill(to int64) error {
 		}
 	}
 	r.seq += skip
-	return nil
-}
-
-// resume delivers silence from the next chunk up to the first one of a new device, continues with that, and remembers
-// the gap. Stats has the device and the end of the outage at once: the outage is not the new device's.
-func (r *ChunkReader) resume(d *reopener, m *microphone) error {
-	began := r.seq
-	err := r.fill(r.next.due(m.now()))
-	d.replace(m)
-	r.drift = drift{}
-	switch {
-	case err != nil:
-		return err
-	case r.outage == nil:
-		r.addGap(began, r.seq)
-	}
-	r.endOutage(r.seq)
-	r.publish(r.stats.Position, r.stats.Level)
 	return nil
 }
 

@@ -127,11 +127,8 @@ func (d *reopener) openFirst(ctx context.Context, lost *microphone, keys []strin
 	return nil
 }
 
-// replace continues with a device that was found, or that was chosen after stopReopening.
+// replace continues with a device that was found or chosen.
 func (d *reopener) replace(m *microphone) {
-	if d.cancel == nil {
-		d.wanted = m.device
-	}
 	d.before += d.microphone.overflows()
 	d.microphone, d.lost, d.clock = m, nil, deviceClock{}
 	d.name.Store(m.device.Name)

@@ -40,7 +40,7 @@ func TestSwitch(t *testing.T) {
 		x.opener(map[string]*fakeDevice{"mic:headset": headset, "mic:stuck": stuck})
 		wait(3050 * time.Millisecond)
 		for _, input := range []string{"mic:none", "mic:stuck", "meeting.wav"} {
-			if err := x.Switch(t.Context(), input); err == nil {
+			if _, err := x.Switch(t.Context(), input); err == nil {
 				t.Errorf("switched to %s", input)
 			}
 		}
@@ -60,7 +60,10 @@ func TestSwitch(t *testing.T) {
 				}
 			}
 		}()
-		testkit.NoError(t, x.Switch(t.Context(), "mic:headset"))
+		name, err := x.Switch(t.Context(), "mic:headset")
+		if name != "mic:headset" {
+			t.Error(name, err)
+		}
 		wait(time.Second)
 		if st := x.Stats(); st.Device != "mic:headset" || len(st.Gaps) != 0 || st.Overflows != 2 || desk.closed.Load() != 1 {
 			t.Errorf("%q is used, gaps %v, %d overflows, the first device was closed %d times", st.Device, st.Gaps, st.Overflows, desk.closed.Load())
@@ -72,7 +75,7 @@ func TestSwitch(t *testing.T) {
 		if headset.closed.Load() != 1 {
 			t.Errorf("the chosen device was closed %d times", headset.closed.Load())
 		}
-		if err := x.Switch(t.Context(), "mic:headset"); !errors.Is(err, errOver) {
+		if _, err := x.Switch(t.Context(), "mic:headset"); !errors.Is(err, errOver) {
 			t.Errorf("after the end: %v", err)
 		}
 	})
@@ -93,7 +96,8 @@ func TestSwitchInAnOutage(t *testing.T) {
 		if x.Stats().Outage == nil {
 			t.Fatal("there is no outage")
 		}
-		testkit.NoError(t, x.Switch(t.Context(), "mic:headset"))
+		_, err := x.Switch(t.Context(), "mic:headset")
+		testkit.NoError(t, err)
 		wait(4 * time.Second)
 		st := x.Stats()
 		if st.Outage != nil || len(st.Gaps) != 1 || st.Gaps[0].Start > 3.2 || st.Gaps[0].End < 7.8 || st.Gaps[0].End > 8.5 {
@@ -124,7 +128,8 @@ func TestSwitchFromAStalledDevice(t *testing.T) {
 		}
 	}()
 	<-reopening
-	testkit.NoError(t, r.Switch(t.Context(), "mic:other"))
+	_, err := r.Switch(t.Context(), "mic:other")
+	testkit.NoError(t, err)
 	close(stalled.release)
 	end()
 	<-done
@@ -152,7 +157,8 @@ func TestSwitchFromAStandIn(t *testing.T) {
 		if st := x.Stats(); st.StandsIn != "headset" {
 			t.Fatalf("%+v", st)
 		}
-		testkit.NoError(t, x.Switch(t.Context(), "mic:other"))
+		_, err := x.Switch(t.Context(), "mic:other")
+		testkit.NoError(t, err)
 		wait(20 * time.Second)
 		if st := x.Stats(); st.Device != "mic:other" || st.StandsIn != "" || opened != 0 {
 			t.Errorf("%+v, the headset was opened %d times", st, opened)

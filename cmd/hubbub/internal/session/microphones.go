@@ -103,10 +103,11 @@ func (m *microphones) Use(input string) (string, error) {
 	ctx, cancel := context.WithTimeout(m.ctx, switchLimit)
 	defer cancel()
 	before := m.chunks.Stats().Device
-	if err := m.chunks.Switch(ctx, input); err != nil {
+	name, err := m.chunks.Switch(ctx, input)
+	if err != nil {
 		return "", fmt.Errorf("%q is still used: %w", before, err)
 	}
-	return fmt.Sprintf("%q is used now", m.chunks.Stats().Device), nil
+	return fmt.Sprintf("%q is used now", name), nil
 }
 
 // close ends what waits for a device.
