@@ -46,7 +46,6 @@ type Recorder struct {
 	mu      sync.Mutex // guards what follows, and the writer's files but the audio
 	excerpt excerpt    // of writer
 	open    map[string]protocol.Event
-	summary Summary // of writer
 }
 
 // audioTap passes chunks to a writer.
@@ -64,17 +63,6 @@ func (t *audioTap) use(w *Writer) float64 {
 	defer t.mu.Unlock()
 	t.writer, t.first = w, t.next
 	return float64(t.next*capture.ChunkSamples) / capture.SampleRate
-}
-
-// Summary says what a recording contains.
-type Summary struct {
-	Dir      string
-	Length   float64 // seconds
-	Bytes    int64
-	Turns    int
-	Speakers int
-
-	labels map[string]bool
 }
 
 // NewRecorder records nothing until Start. info describes the session.
@@ -103,8 +91,7 @@ func (r *Recorder) Start(dir string) error {
 		if s.Failure == nil {
 			return errors.New("a recording runs already")
 		}
-		_, err := r.close()
-		r.keep(err)
+		r.keep(r.close())
 	}
 	w, err := newWriter(dir, r.info, r.changed)
 	if err != nil {
@@ -114,7 +101,7 @@ func (r *Recorder) Start(dir string) error {
 	defer r.mu.Unlock()
 	position := r.cut(w)
 	w.begin(r.annotations, position)
-	r.excerpt, r.summary = excerpt{position, math.Inf(1)}, Summary{Dir: dir, labels: map[string]bool{}}
+	r.excerpt = excerpt{position, math.Inf(1)}
 	for _, e := range slices.SortedFunc(maps.Values(r.open), func(a, b protocol.Event) int { return cmp.Compare(a.Timestamp, b.Timestamp) }) {
 		if e, inside := r.excerpt.event(e); inside {
 			w.Event(0, e)
@@ -152,7 +139,8 @@ func (r *Recorder) Stop() (Summary, error) {
 		case <-r.closing:
 		}
 	}
-	return r.close()
+	err := r.close()
+	return w.summary(), err
 }
 
 // Close ends the recording, if one runs. The session must have ended: no call may
@@ -162,8 +150,7 @@ func (r *Recorder) Close() error {
 	r.op.Lock()
 	defer r.op.Unlock()
 	if r.writer.Load() != nil {
-		_, err := r.close()
-		r.keep(err)
+		r.keep(r.close())
 	}
 	return r.failed
 }
@@ -179,23 +166,22 @@ func (r *Recorder) SaveGaps() {
 }
 
 // close closes the writer. A turn that is open ends with the recording.
-func (r *Recorder) close() (Summary, error) {
+func (r *Recorder) close() error {
 	r.audio.use(nil)
 	r.mu.Lock()
 	w := r.writer.Swap(nil)
 	if !math.IsInf(r.excerpt.until, 1) {
 		for _, e := range r.open {
 			if t, inside := r.excerpt.turn(protocol.Turn{Speaker: protocol.Label(e.Speaker), Start: e.Timestamp, End: r.excerpt.until}); inside {
-				r.turn(w, t)
+				w.Turn(t)
 			}
 		}
 	}
-	summary, excerpt := r.summary, r.excerpt
+	excerpt := r.excerpt
 	r.mu.Unlock()
 	err := w.Close(excerpt.spans(r.Gaps()))
 	r.dropped.Add(w.dropped.Load())
-	summary.Length, summary.Bytes, summary.Speakers = w.Status().Length, w.Status().Bytes, len(summary.labels)
-	return summary, err
+	return err
 }
 
 // keep remembers the first failure of a recording.
@@ -275,7 +261,7 @@ func (r *Recorder) follow(e protocol.Event) {
 }
 
 // Turn takes a finished turn.
-func (r *Recorder) Turn(t protocol.Turn) { r.pass(t, r.turn) }
+func (r *Recorder) Turn(t protocol.Turn) { r.pass(t, (*Writer).Turn) }
 
 // Transcript takes a finished turn with its transcript.
 func (r *Recorder) Transcript(t protocol.Turn) { r.pass(t, (*Writer).Transcript) }
@@ -289,11 +275,4 @@ func (r *Recorder) pass(t protocol.Turn, write func(*Writer, protocol.Turn)) {
 			write(w, t)
 		}
 	}
-}
-
-// turn writes a turn and counts it.
-func (r *Recorder) turn(w *Writer, t protocol.Turn) {
-	w.Turn(t)
-	r.summary.Turns++
-	r.summary.labels[t.Speaker] = true
 }
