@@ -246,7 +246,7 @@ func (a *App) enrolment(f *liveFlags) (*protocol.Enrolment, error) {
 
 // newLearner learns voices while a session runs, on displays with a user; it is nil
 // on others. correct is for the end of the session.
-func newLearner(d session.Display, annotations *protocol.AnnotationsStore) (l session.VoiceLearner, correct func() error) {
+func newLearner(d session.Display, annotations *protocol.AnnotationsStore) (l *voices.Learner, correct func() error) {
 	store, err := voices.Default()
 	if err != nil || !d.Attended() { // without a home folder nothing can be remembered
 		return nil, func() error { return nil }

@@ -10,6 +10,7 @@ import (
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/cmd/hubbub/internal/voices"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/recovered"
@@ -38,7 +39,7 @@ type LiveParts struct {
 	Stream      Stream
 	Recorder    *recording.Recorder
 	Annotations *protocol.AnnotationsStore
-	Voices      VoiceLearner // nil = voices are not learnt
+	Voices      *voices.Learner // nil = voices are not learnt
 	Transcriber *Transcriber
 	Server      string        // display name
 	Latency     time.Duration // of the built-in server; 0 = unknown

@@ -5,40 +5,26 @@ import (
 
 	"hubbub/capture"
 	"hubbub/capture/audiofile"
+	"hubbub/cmd/hubbub/internal/voices"
 	"hubbub/protocol"
 	"hubbub/protocol/export"
 	"hubbub/protocol/hint"
 	"hubbub/tui/display"
 )
 
-const (
-	// voiceAudio is how much audio is kept to learn voices from, in seconds: 19 MB.
-	voiceAudio = 600
-	// voiceSpeech is how much of it a voice is learnt from at most, in seconds.
-	voiceSpeech = 30
-)
-
-// VoiceLearner learns the voices of one session: *voices.Learner.
-type VoiceLearner interface {
-	Asks() bool
-	Folder() string
-	Stored(name string) bool
-	Never() error
-	// Learn learns a voice from at most voiceSpeech seconds of audio.
-	Learn(label, name string, samples []float32) (text string, err error)
-	Correct(protocol.Annotations) (text string, err error)
-}
+// voiceAudio is how much audio is kept to learn voices from, in seconds: 19 MB.
+const voiceAudio = 600
 
 // voiceMemory is the display.VoiceMemory of a live session: it keeps the newest audio. A
 // nil *voiceMemory keeps none.
 type voiceMemory struct {
-	VoiceLearner
+	*voices.Learner
 	annotations *protocol.AnnotationsStore
 	state       func() display.State
 	recent      *audiofile.Recent
 }
 
-func newVoiceMemory(l VoiceLearner, annotations *protocol.AnnotationsStore, state func() display.State) *voiceMemory {
+func newVoiceMemory(l *voices.Learner, annotations *protocol.AnnotationsStore, state func() display.State) *voiceMemory {
 	return &voiceMemory{l, annotations, state, audiofile.NewRecent(voiceAudio)}
 }
 
@@ -65,11 +51,11 @@ func (v *voiceMemory) Remember(label string) (string, error) {
 			continue
 		}
 		var samples []float32
-		for _, s := range doc.Alone(i, voiceSpeech) {
+		for _, s := range doc.Alone(i, voices.MaxSeconds) {
 			_, span := v.recent.Span(int64(s.Start*capture.SampleRate), int64(s.End*capture.SampleRate))
 			samples = append(samples, span...)
 		}
-		return v.Learn(root, name, samples[:min(len(samples), voiceSpeech*capture.SampleRate)])
+		return v.Learn(root, name, samples[:min(len(samples), voices.MaxSeconds*capture.SampleRate)])
 	}
 	return "", hint.Add(fmt.Errorf("no voiceprint of %s: nothing was said in the last %d minutes", name, voiceAudio/60), "Try again when more was said.")
 }
@@ -77,5 +63,5 @@ func (v *voiceMemory) Remember(label string) (string, error) {
 // Correct applies the present names to what was learnt.
 func (v *voiceMemory) Correct() (string, error) {
 	annotations, _ := v.annotations.Load()
-	return v.VoiceLearner.Correct(annotations)
+	return v.Learner.Correct(annotations)
 }

@@ -14,6 +14,9 @@ import (
 	"hubbub/protocol/hint"
 )
 
+// MaxSeconds is the longest speech that a voice is learnt from.
+const MaxSeconds = voiceprint.MaxSeconds
+
 // Learner learns voices of the speakers of one session, and corrects what it has
 // learnt when its user corrects their names. Any goroutine may use it.
 type Learner struct {
@@ -65,7 +68,7 @@ func (l *Learner) Never() error {
 }
 
 // Learn stores the voice of a label's speaker under a name, from audio in which
-// no other speaker talks: 16 kHz, mono, at most voiceprint.MaxSeconds. It returns one
+// no other speaker talks: 16 kHz, mono, at most MaxSeconds. It returns one
 // line that says what is stored and where.
 func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 	if err := protocol.CheckVoiceprintLabel(name); err != nil {
