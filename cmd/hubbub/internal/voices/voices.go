@@ -130,8 +130,8 @@ func (s Store) List() (list []Voice, err error) {
 	return list, nil
 }
 
-// Put stores voices, all or none, and returns those of the same names, which they
-// replace. Voices that are not valid are an error.
+// Put stores voices and returns those of the same names, which they replace. With voices
+// that are not valid, or too many, none is stored; an error of the disk ends it.
 func (s Store) Put(voices ...Voice) (replaced []Voice, err error) {
 	for _, v := range voices {
 		if err := v.Check(); err != nil {
@@ -156,26 +156,14 @@ func (s Store) Put(voices ...Voice) (replaced []Voice, err error) {
 		if len(names) > protocol.MaxVoiceprints {
 			return hint.Add(fmt.Errorf("more than %d voiceprints", protocol.MaxVoiceprints), "Remove some with `hubbub voices remove`.")
 		}
-		for i, v := range voices {
+		for _, v := range voices {
 			if err := s.write(v); err != nil {
-				return errors.Join(fmt.Errorf("the voiceprint of %s could not be stored: %w", v.Name, err), s.restore(voices[:i], has))
+				return fmt.Errorf("the voiceprint of %s could not be stored: %w", v.Name, err)
 			}
 		}
 		return nil
 	})
 	return replaced, err
-}
-
-// restore gives voices that were written the state that they had. The store is locked.
-func (s Store) restore(written, had []Voice) (err error) {
-	for _, v := range written {
-		if i := slices.IndexFunc(had, func(h Voice) bool { return h.Name == v.Name }); i >= 0 {
-			err = errors.Join(err, s.write(had[i]))
-		} else {
-			err = errors.Join(err, s.erase(v.Name))
-		}
-	}
-	return err
 }
 
 // write replaces a file in one step.

@@ -108,33 +108,6 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestPutIsAllOrNone: what cannot be written whole leaves the store as it was.
-func TestPutIsAllOrNone(t *testing.T) {
-	store, v := filled(t, "Anna")
-	before, err := os.ReadFile(store.path("Anna"))
-	testkit.NoError(t, err)
-	anna, ben := v, v
-	anna.Name, anna.Recording, ben.Name = "Anna", "/elsewhere", "Ben"
-	written := []Voice{anna, ben}
-	if err := store.locked(func() error {
-		has, err := store.List()
-		if err != nil {
-			return err
-		}
-		for _, v := range written {
-			if err := store.write(v); err != nil {
-				return err
-			}
-		}
-		return store.restore(written, has)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if after, err := os.ReadFile(store.path("Anna")); err != nil || !bytes.Equal(after, before) || names(t, store) != "Anna" {
-		t.Errorf("stored are %s, Anna's file %s: %v", names(t, store), after, err)
-	}
-}
-
 // TestErasedVoicesLeaveNothing: neither does a program that was killed while it erased one.
 func TestErasedVoicesLeaveNothing(t *testing.T) {
 	store, _ := filled(t, "Anna", "Ben")
