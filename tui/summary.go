@@ -12,7 +12,6 @@ import (
 
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
-	"hubbub/tui/plain"
 )
 
 // The summary, on the normal screen at the end:
@@ -79,5 +78,5 @@ func writeSummary(w io.Writer, width int, s *display.Session, t *canvas.Theme, g
 		y++
 	}
 	_, err := io.WriteString(w, strings.TrimRight(c.Render(t), "\n")+"\n")
-	return plain.OutputError(err)
+	return err
 }

@@ -20,7 +20,6 @@ import (
 	"hubbub/protocol/errno"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/recovered"
-	"hubbub/tui/plain"
 )
 
 // The exit codes that scripts may rely on.
@@ -143,7 +142,7 @@ func (a *App) onSecondInterrupt(handle func() bool) { a.second.Store(&handle) }
 // report prints an error in one line and what to do in the next, and returns the
 // exit code. Errors of every command end here.
 func (a *App) report(err error) int {
-	if errors.Is(err, plain.ErrOutputClosed) || a.stdoutClosed(err) {
+	if a.stdoutClosed(err) {
 		return exitInterrupted
 	}
 	if err != nil && !(a.interrupted.Load() && errors.Is(err, context.Canceled)) {

@@ -286,8 +286,7 @@ func (a *Accessible) printf(format string, args ...any) error {
 // is made safe for a terminal here. After the first failure nothing is written.
 func (a *Accessible) line(format string, args ...any) error {
 	if a.err == nil {
-		_, err := io.WriteString(a.w, display.TerminalSafe(fmt.Sprintf(format, args...))+"\n")
-		a.err = OutputError(err)
+		_, a.err = io.WriteString(a.w, display.TerminalSafe(fmt.Sprintf(format, args...))+"\n")
 	}
 	return a.err
 }

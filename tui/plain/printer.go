@@ -3,14 +3,10 @@
 package plain
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"syscall"
 
 	"hubbub/protocol"
-	"hubbub/protocol/errno"
 	"hubbub/protocol/trace"
 	"hubbub/tui/display"
 )
@@ -26,10 +22,6 @@ const (
 	FormatRTTM   Format = "rttm"   // SPEAKER NAME 1 1.240 2.623 <NA> <NA> SPEAKER_00 <NA> <NA>
 	FormatWire   Format = "wire"   // {"n":7,"at":"...","dir":"out","kind":"chunk",...}
 )
-
-// ErrOutputClosed is what a Printer returns when the reader of its output has
-// closed it, as `| head` does. That is no failure of the session.
-var ErrOutputClosed = errors.New("output was closed by its reader")
 
 // Printer writes a session as text, one record per line, each with one write as
 // soon as it is known. It is for one goroutine.
@@ -92,19 +84,7 @@ func (p *Printer) Wire(r trace.Record) error {
 
 func (p *Printer) line(s string) error {
 	if p.err == nil {
-		_, err := io.WriteString(p.w, s+"\n")
-		p.err = OutputError(err)
+		_, p.err = io.WriteString(p.w, s+"\n")
 	}
 	return p.err
-}
-
-// OutputError marks the error of an output that was closed by its reader.
-func OutputError(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errno.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe), errors.Is(err, os.ErrClosed):
-		return fmt.Errorf("%w: %w", ErrOutputClosed, err)
-	}
-	return fmt.Errorf("cannot write output: %w", err)
 }
