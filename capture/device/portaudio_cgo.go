@@ -41,7 +41,6 @@ func withPortAudio(ctx context.Context, f func() error) error {
 		return err
 	}
 	discardNativeStderr()
-	defer restoreNativeStderr()
 	return f()
 }
 
