@@ -31,16 +31,7 @@ type decoded struct {
 func newDecoded(info Info, dec audiofile.Decoder, selected Channels, n *audiofile.Notices) (*decoded, error) {
 	f := dec.Format()
 	info.Rate, info.Channels, info.Duration, info.Notice = f.Rate, f.Channels, f.Duration(), f.Notice
-	if f.Mono { // both channels are the same
-		info.Channels = 1
-		if selected == Each {
-			selected = 1
-		}
-	}
 	conv, err := newConverter(f.Rate, f.Channels, selected)
-	if f.Mono && selected > 1 {
-		_, err = newConverter(f.Rate, info.Channels, selected) // there is no second one
-	}
 	if err != nil {
 		return nil, audiofile.Named(info.Name, err)
 	}

@@ -37,10 +37,8 @@ type Decoder interface {
 
 // Format is the content of a header.
 type Format struct {
-	// Rate is in Hz, Channels are those that Read returns.
+	// Rate is in Hz.
 	Rate, Channels int
-	// Mono is whether both channels of Read are the one of the file.
-	Mono bool
 	// Frames is the number of samples of one channel; -1 = unknown.
 	Frames int64
 	// Notice is one line for the user, known from the start; "" = none.

@@ -17,7 +17,7 @@ const decoderDelay = 529
 const defaultEncoderDelay = 576
 
 // mp3Decoder reads an MP3 stream with go-mp3, which always returns 16-bit
-// stereo. The padding that encoder and decoder add before and after the audio is
+// stereo, from mono with two equal channels. The padding that encoder and decoder add before and after the audio is
 // removed, so that timestamps remain correct.
 type mp3Decoder struct {
 	frames   *mp3Frames
@@ -48,7 +48,10 @@ func openMP3(r *counter, n *Notices) (*mp3Decoder, error) {
 		}
 		return nil, fail(damagedHint, "cannot decode this MP3 file: %w", err)
 	}
-	d.f = Format{Rate: frames.first.rate(), Channels: 2, Mono: frames.first.mono(), Frames: -1}
+	d.f = Format{Rate: frames.first.rate(), Channels: 2, Frames: -1}
+	if frames.first.mono() {
+		d.f.Channels = 1
+	}
 	d.skip = decoderDelay + defaultEncoderDelay
 	if t := frames.tag; t.present {
 		if t.delay+t.padding > 0 {
@@ -64,7 +67,7 @@ func openMP3(r *counter, n *Notices) (*mp3Decoder, error) {
 func (d *mp3Decoder) Format() Format { return d.f }
 
 func (d *mp3Decoder) Read(dst []float32) (int, error) {
-	want := len(dst) / 2 * 4
+	want := len(dst) / d.f.Channels * 4
 	if d.f.Frames >= 0 && !d.longer {
 		stated := (d.f.Frames - d.position + d.skip) * 4
 		if d.longer = stated <= 0 && d.frames.more(); !d.longer {
@@ -74,8 +77,8 @@ func (d *mp3Decoder) Read(dst []float32) (int, error) {
 	if want <= 0 {
 		return 0, d.end(io.EOF)
 	}
-	if len(d.buf) < len(dst)*2 {
-		d.buf = append(d.buf, make([]byte, len(dst)*2-len(d.buf))...)
+	if len(d.buf) < want {
+		d.buf = append(d.buf, make([]byte, want-len(d.buf))...)
 	}
 	for {
 		n, err := d.read(d.buf[d.have:want])
@@ -85,12 +88,17 @@ func (d *mp3Decoder) Read(dst []float32) (int, error) {
 		d.skip -= int64(from)
 		k := 0
 		for i := from; i < pairs; i++ {
-			dst[k] = float32(int16(binary.LittleEndian.Uint16(d.buf[4*i:]))) * fullScale(16)
-			dst[k+1] = float32(int16(binary.LittleEndian.Uint16(d.buf[4*i+2:]))) * fullScale(16)
-			k += 2
+			left := float32(int16(binary.LittleEndian.Uint16(d.buf[4*i:]))) * fullScale(16)
+			right := float32(int16(binary.LittleEndian.Uint16(d.buf[4*i+2:]))) * fullScale(16)
+			if d.f.Channels == 1 {
+				dst[k] = (left + right) / 2
+			} else {
+				dst[k], dst[k+1] = left, right
+			}
+			k += d.f.Channels
 		}
 		d.have = copy(d.buf, d.buf[4*pairs:d.have])
-		d.position += int64(k / 2)
+		d.position += int64(pairs - from)
 		if k > 0 {
 			return k, nil
 		}

@@ -39,7 +39,7 @@ func TestMP3(t *testing.T) {
 		{"mono12.mp3", 12000, true, 14400},
 	} {
 		d := mustDecode(t, c.name, mp3File(t, c.name), false, 1000)
-		if f := d.format; f.Rate != c.rate || f.Mono != c.mono || f.Notice != "" || d.notices != "" {
+		if f := d.format; f.Rate != c.rate || (f.Channels == 1) != c.mono || f.Notice != "" || d.notices != "" {
 			t.Errorf("%s: %+v, notices %q", c.name, f, d.notices)
 		}
 		x := d.samples
