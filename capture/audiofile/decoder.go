@@ -112,18 +112,6 @@ func (n *Notices) All() []string {
 	return slices.Clone(n.list)
 }
 
-// guarded turns a decoder's panic into an error: its input is not trusted.
-type guarded struct{ Decoder }
-
-func (g guarded) Read(dst []float32) (n int, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			n, err = 0, fail(damagedHint, "cannot decode the audio: %v", r)
-		}
-	}()
-	return g.Decoder.Read(dst)
-}
-
 // fullScale is the factor that maps a signed integer of the given bits to -1..1.
 func fullScale(bits int) float32 { return float32(math.Ldexp(1, 1-bits)) }
 

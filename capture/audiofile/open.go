@@ -133,21 +133,14 @@ func OpenStream(name string, in io.Reader, n *Notices) (Decoder, error) {
 	if len(head) == 0 {
 		return nil, fail(rawHint, "%s is empty", name)
 	}
-	kind, other := sniff(head)
-	switch kind {
-	case isWAV, isFLAC, isID3:
-		return openDecoder(name, &counter{r: r}, head, -1, n)
-	case isOther:
-		return nil, fail(rawHint, "%s is %s, which is not supported", name, other)
-	case isText:
-		return nil, fail(rawHint, "%s is text, not audio", name)
-	}
-	floats := looksLikeFloats(head)
-	if kind == isMP3 && (!floats || findMP3(head) == 0) { // frames of silence are zeros, which are floats
-		return openDecoder(name, &counter{r: r}, head, -1, n)
-	}
-	if !floats {
+	kind, _ := sniff(head)
+	raw := kind == unknown || kind == isMP3 && findMP3(head) > 0 // at the start they are no coincidence: frames of silence are zeros, which are floats
+	switch {
+	case raw && looksLikeFloats(head):
+	case kind == unknown:
 		return nil, fail(rawHint, "%s is neither WAV nor raw 32-bit float samples", name)
+	default:
+		return openDecoder(name, &counter{r: r}, head, -1, n)
 	}
 	return &wavDecoder{r: r, f: Format{Rate: SampleRate, Channels: 1, Frames: -1}, float: true, width: 4, left: -1, raw: true, notices: n}, nil
 }
@@ -189,7 +182,7 @@ func openDecoder(input string, r *counter, head []byte, size int64, n *Notices) 
 	if err != nil {
 		return nil, Named(input, err)
 	}
-	return guarded{d}, nil
+	return d, nil
 }
 
 // Named prefixes an error of a decoder with its input's name and keeps its hint. An
