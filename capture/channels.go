@@ -7,6 +7,7 @@ import (
 	"hubbub/capture/audiofile"
 	"hubbub/capture/device"
 	"hubbub/capture/signal"
+	"hubbub/protocol/hint"
 )
 
 // Channels selects the channels of an input.
@@ -29,7 +30,7 @@ func ParseChannels(text string) (Channels, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > audiofile.MaxChannels {
-		return Mix, fail("Choose mix, each, or the number of a channel.", "%q selects no channel", text)
+		return Mix, hint.Errorf("Choose mix, each, or the number of a channel.", "%q selects no channel", text)
 	}
 	return Channels(n), nil
 }
@@ -70,10 +71,10 @@ func newConverter(rate, channels int, selected Channels) (*converter, error) {
 	case selected == Each:
 		tracks = channels
 	case int(selected) > channels:
-		return nil, channelsError{fail("Choose one of its channels with --channels, or mix.", "the input has %s, not %d", channelCount(channels), selected)}
+		return nil, channelsError{hint.Errorf("Choose one of its channels with --channels, or mix.", "the input has %s, not %d", channelCount(channels), selected)}
 	}
 	if tracks > device.MaxChannels {
-		return nil, channelsError{fail("Choose one with --channels N, or mix.", "the input has %d channels; each takes at most %d", channels, device.MaxChannels)}
+		return nil, channelsError{hint.Errorf("Choose one with --channels N, or mix.", "the input has %d channels; each takes at most %d", channels, device.MaxChannels)}
 	}
 	conv := &converter{channels: channels, selected: selected, out: make([][]float32, tracks)}
 	for range tracks {

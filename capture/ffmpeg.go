@@ -17,6 +17,7 @@ import (
 
 	"hubbub/capture/audiofile"
 	"hubbub/capture/program"
+	"hubbub/protocol/hint"
 )
 
 const (
@@ -47,7 +48,7 @@ func OpenRecording(ctx context.Context, path string, selected Channels, stall ti
 	}
 	program, missing := exec.LookPath("ffmpeg")
 	if missing != nil {
-		return nil, fail("Install ffmpeg, or convert the file to WAV first.", "%w; ffmpeg, which decodes other formats, is not installed", err)
+		return nil, hint.Errorf("Install ffmpeg, or convert the file to WAV first.", "%w; ffmpeg, which decodes other formats, is not installed", err)
 	}
 	d, failed := startDecoder(program, path, stall)
 	if failed != nil {
@@ -57,7 +58,7 @@ func OpenRecording(ctx context.Context, path string, selected Channels, stall ti
 	if failed != nil {
 		_ = d.Close()
 		if reason := d.end(); reason != nil && ctx.Err() == nil && !errors.As(failed, new(channelsError)) {
-			return nil, fail("Check whether the file is complete, and whether it is audio at all.", "%w; ffmpeg cannot decode it either: %w", err, reason)
+			return nil, hint.Errorf("Check whether the file is complete, and whether it is audio at all.", "%w; ffmpeg cannot decode it either: %w", err, reason)
 		}
 		return nil, failed
 	}
@@ -113,7 +114,7 @@ func startDecoder(ffmpeg, path string, stall time.Duration) (*ffmpegProcess, err
 	}
 	if err != nil {
 		kill()
-		return nil, fail(audiofile.ConvertHint, "cannot start ffmpeg: %w", err)
+		return nil, hint.Errorf(audiofile.ConvertHint, "cannot start ffmpeg: %w", err)
 	}
 	return d, nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"hubbub/capture/audiofile"
+	"hubbub/protocol/hint"
 )
 
 // ErrNoFile is the error of an input that is no device and names no file.
@@ -21,19 +22,19 @@ func openFile(ctx context.Context, path string, selected Channels) (Source, erro
 	st, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fail("Check the name.", "%w: %s", ErrNoFile, path)
+		return nil, hint.Errorf("Check the name.", "%w: %s", ErrNoFile, path)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fail("Allow this user to read it.", "no permission to read %s", path)
+		return nil, hint.Errorf("Allow this user to read it.", "no permission to read %s", path)
 	case err != nil:
-		return nil, fail("Check the name.", "cannot open %s: %w", path, err)
+		return nil, hint.Errorf("Check the name.", "cannot open %s: %w", path, err)
 	case st.IsDir():
-		return nil, fail("Choose a file in it.", "%s is a folder", path)
+		return nil, hint.Errorf("Choose a file in it.", "%s is a folder", path)
 	case !st.Mode().IsRegular():
 		return openPipe(ctx, path, selected)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fail("Allow this user to read it.", "cannot open %s: %w", path, err)
+		return nil, hint.Errorf("Allow this user to read it.", "cannot open %s: %w", path, err)
 	}
 	src, err := openAt(ctx, f, st.Size(), path, selected)
 	if err != nil {

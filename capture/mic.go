@@ -84,7 +84,7 @@ type block struct {
 // such device, a recorder may: it asks the sound server itself.
 func openMic(ctx context.Context, want string, selected Channels) (*microphone, error) {
 	if want == "" && device.HasPortAudio && device.PlaysOnly(ctx) {
-		return nil, fail("Connect a microphone (`hubbub devices` lists them), or use a file with --input FILE.",
+		return nil, hint.Errorf("Connect a microphone (`hubbub devices` lists them), or use a file with --input FILE.",
 			"%w on this machine: the sound server has only what the machine plays", device.ErrNone)
 	}
 	m, err := openMicWith(ctx, want, micConfig{Mic, device.Open, selected, stallAfter, elapsed})
@@ -111,7 +111,7 @@ func openMicWith(ctx context.Context, want string, config micConfig) (*microphon
 	case <-ctx.Done():
 		stop() // if the device opens later, the owner closes it
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return nil, fail("Restart the sound server, or give --input FILE.", "cannot open the microphone: the sound system does not respond")
+			return nil, hint.Errorf("Restart the sound server, or give --input FILE.", "cannot open the microphone: the sound system does not respond")
 		}
 		return nil, ctx.Err()
 	case _, opened := <-ready:
@@ -227,7 +227,7 @@ func (m *microphone) wait(ctx context.Context) (block, error) {
 		case m.err == nil:
 			return b, io.EOF
 		}
-		return b, fail(lostHint, "the microphone %q failed: %w", m.info.Name, failure{m.err})
+		return b, hint.Errorf(lostHint, "the microphone %q failed: %w", m.info.Name, failure{m.err})
 	case <-ctx.Done():
 		return block{}, ctx.Err()
 	case <-time.After(m.timeout):
@@ -246,7 +246,7 @@ const lostHint = "Connect it again and restart; the recording so far is complete
 func (m *microphone) stallError() error {
 	m.stop()
 	m.closeWait = stalledCloseWait
-	return fail(lostHint, "the microphone %q stopped delivering audio: it was suspended or unplugged, or its driver stalled", m.info.Name)
+	return hint.Errorf(lostHint, "the microphone %q stopped delivering audio: it was suspended or unplugged, or its driver stalled", m.info.Name)
 }
 
 // Close stops the device and waits until it is closed, for a limited time.
@@ -277,7 +277,7 @@ func (m *microphone) openOther(ctx context.Context, open func() (*microphone, er
 	}
 	if next.info.Tracks != m.info.Tracks {
 		next.release(ctx)
-		return nil, fail("Choose one with as many channels.", "%q has %s instead of %d", next.info.Name, channelCount(next.info.Tracks), m.info.Tracks)
+		return nil, hint.Errorf("Choose one with as many channels.", "%q has %s instead of %d", next.info.Name, channelCount(next.info.Tracks), m.info.Tracks)
 	}
 	if _, err := next.Read(ctx, make([]float32, ChunkSamples*m.info.Tracks)); err != nil {
 		next.release(ctx)

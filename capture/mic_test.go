@@ -257,7 +257,7 @@ func TestMicThatDoesNotOpen(t *testing.T) {
 
 func TestDemoWithoutMicrophone(t *testing.T) {
 	none := func(context.Context, string, Channels) (*microphone, error) {
-		return nil, fail("", "%w on this machine", device.ErrNone)
+		return nil, hint.Errorf("", "%w on this machine", device.ErrNone)
 	}
 	src, err := openDefault(context.Background(), Mix, none)
 	testkit.NoError(t, err)

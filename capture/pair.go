@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hubbub/capture/signal"
+	"hubbub/protocol/hint"
 )
 
 // A pair is two devices as two tracks, such as the microphone and what the machine
@@ -64,7 +65,7 @@ func (c *deviceClock) start() float64 {
 // openPair opens two devices.
 func openPair(ctx context.Context, first, second string) (Source, error) {
 	if !IsDevice(first) || !IsDevice(second) {
-		return nil, fail("Give two devices, such as --input mic --input speakers.", "two inputs must be devices")
+		return nil, hint.Errorf("Give two devices, such as --input mic --input speakers.", "two inputs must be devices")
 	}
 	a, err := openDevice(ctx, first, Mix)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"hubbub/capture/audiofile"
 	"hubbub/capture/device"
-	"hubbub/protocol/hint"
 )
 
 // Kind is the kind of a source.
@@ -174,6 +173,3 @@ func baseName(path string) string {
 	}
 	return base
 }
-
-// fail returns an error that says what happened, with the next step as its hint.
-func fail(next, format string, args ...any) error { return hint.Errorf(next, format, args...) }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"hubbub/capture/audiofile"
+	"hubbub/protocol/hint"
 )
 
 // openStdin opens a stream of bytes: WAV, FLAC, MP3, or raw pcm_f32le at 16 kHz
@@ -35,7 +36,7 @@ func openPipe(ctx context.Context, path string, selected Channels) (Source, erro
 		return nil, ctx.Err()
 	case err := <-opened:
 		if err != nil {
-			return nil, fail("Check the name.", "cannot open %s: %w", path, err)
+			return nil, hint.Errorf("Check the name.", "cannot open %s: %w", path, err)
 		}
 		return openStream(ctx, newPump(f, f), Info{Kind: File, Name: path, Base: baseName(path)}, selected, &audiofile.Notices{})
 	}

@@ -3,6 +3,8 @@ package capture
 import (
 	"context"
 	"errors"
+
+	"hubbub/protocol/hint"
 )
 
 // A ChunkReader can continue with another device, which the user chose, or which is back. The device in use delivers until
@@ -17,7 +19,7 @@ func (r *ChunkReader) Switchable() bool { return r.opened != nil }
 // until the device delivers audio. After an error the reader continues with the device that it has.
 func (r *ChunkReader) Switch(ctx context.Context, input string) (name string, err error) {
 	if !r.Switchable() || !IsDevice(input) {
-		return "", fail("Start again with --input "+input+".", "only a microphone can be exchanged for another one")
+		return "", hint.Errorf("Start again with --input "+input+".", "only a microphone can be exchanged for another one")
 	}
 	next, err := r.opened.openOther(ctx, func() (*microphone, error) { return r.open(ctx, input, r.opened.selected) })
 	if err != nil {

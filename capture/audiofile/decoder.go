@@ -12,8 +12,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"hubbub/protocol/hint"
 )
 
 // SampleRate is that of raw input and of a WAVWriter, in Hz.
@@ -123,9 +121,6 @@ var ErrCutOff = errors.New("ends before its audio begins")
 
 // ErrMP3Rate reports an MP3 file of the one rate that go-mp3 has no tables for.
 var ErrMP3Rate = errors.New("this MP3 file is MPEG-2.5 at 8000 Hz, which is not supported")
-
-// fail returns an error that says what happened, with the next step as its hint.
-func fail(next, format string, args ...any) error { return hint.Errorf(next, format, args...) }
 
 // isContext reports whether err is the end of a context.
 func isContext(err error) bool {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"hubbub/protocol/hint"
+
 	"github.com/mewkiz/flac"
 	"github.com/mewkiz/flac/frame"
 )
@@ -41,16 +43,16 @@ func openFLAC(r *counter, n *Notices) (*flacDecoder, error) {
 	s, err := flac.New(in) // reads the header, and nothing behind it
 	if err != nil {
 		if isEnd(err) {
-			return nil, fail(incompleteHint, "this FLAC file ends within its header")
+			return nil, hint.Errorf(incompleteHint, "this FLAC file ends within its header")
 		}
-		return nil, fail(damagedHint, "the header of this FLAC file is damaged: %w", err)
+		return nil, hint.Errorf(damagedHint, "the header of this FLAC file is damaged: %w", err)
 	}
 	i := s.Info
 	if i.SampleRate < MinRate || i.SampleRate > MaxRate || i.NChannels == 0 || i.BitsPerSample == 0 {
-		return nil, fail(ConvertHint, "the header of this FLAC file is invalid: %d Hz, %d channels, %d bits", i.SampleRate, i.NChannels, i.BitsPerSample)
+		return nil, hint.Errorf(ConvertHint, "the header of this FLAC file is invalid: %d Hz, %d channels, %d bits", i.SampleRate, i.NChannels, i.BitsPerSample)
 	}
 	if i.BitsPerSample == 32 {
-		return nil, fail(ConvertHint, "FLAC with samples of 32 bits is not supported")
+		return nil, hint.Errorf(ConvertHint, "FLAC with samples of 32 bits is not supported")
 	}
 	d := &flacDecoder{input: &lookahead{Reader: in}, block: int64(i.BlockSizeMax), bits: int(i.BitsPerSample), notices: n}
 	d.f = Format{Rate: int(i.SampleRate), Channels: int(i.NChannels), Frames: -1}
@@ -59,7 +61,7 @@ func openFLAC(r *counter, n *Notices) (*flacDecoder, error) {
 	}
 	if err := d.next(); err != nil {
 		if errors.Is(err, io.EOF) {
-			return nil, fail(incompleteHint, "this FLAC file %w", ErrCutOff)
+			return nil, hint.Errorf(incompleteHint, "this FLAC file %w", ErrCutOff)
 		}
 		return nil, err
 	}
@@ -153,7 +155,7 @@ func (d *flacDecoder) end(err error) error {
 	eof, position := isEnd(err), d.f.clock(d.position)
 	switch {
 	case d.position == 0 && !eof:
-		return fail(damagedHint, "cannot decode the audio of this FLAC file: %w", err)
+		return hint.Errorf(damagedHint, "cannot decode the audio of this FLAC file: %w", err)
 	case isContext(err):
 		return err
 	case eof && d.f.Frames > d.position && d.position > 0:

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"hubbub/protocol/hint"
+
 	"github.com/hajimehoshi/go-mp3"
 )
 
@@ -44,9 +46,9 @@ func openMP3(r *counter, n *Notices) (*mp3Decoder, error) {
 			return nil, err
 		}
 		if errors.Is(err, io.EOF) {
-			return nil, fail(incompleteHint, "this MP3 file %w", ErrCutOff)
+			return nil, hint.Errorf(incompleteHint, "this MP3 file %w", ErrCutOff)
 		}
-		return nil, fail(damagedHint, "cannot decode this MP3 file: %w", err)
+		return nil, hint.Errorf(damagedHint, "cannot decode this MP3 file: %w", err)
 	}
 	d.f = Format{Rate: frames.first.rate(), Channels: 2, Frames: -1}
 	if frames.first.mono() {
@@ -142,7 +144,7 @@ func (d *mp3Decoder) end(err error) error {
 	position, margin := d.f.clock(d.position), int64(2*d.frames.first.samples())
 	switch ended := isEnd(err); {
 	case !ended && d.position == 0:
-		return fail(damagedHint, "cannot decode the audio of this MP3 file: %w", err)
+		return hint.Errorf(damagedHint, "cannot decode the audio of this MP3 file: %w", err)
 	case !ended:
 		d.notices.Add(d.f.damaged(d.position, err))
 	case d.f.Frames > d.position+margin:

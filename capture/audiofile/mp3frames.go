@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"slices"
+
+	"hubbub/protocol/hint"
 )
 
 // mp3Header is the 32-bit header of an MPEG audio frame (ISO 11172-3, 2.4.1.3).
@@ -136,11 +138,11 @@ func newMP3Frames(r *counter) (*mp3Frames, error) {
 	}
 	at := findMP3(head)
 	if at < 0 {
-		return nil, fail(ConvertHint, "no MP3 audio was found in this file")
+		return nil, hint.Errorf(ConvertHint, "no MP3 audio was found in this file")
 	}
 	m := &mp3Frames{r: r, first: mp3HeaderAt(head[at:])}
 	if m.first.mpeg25() && m.first.rate() < 11025 {
-		return nil, fail(ConvertHint, "%w", ErrMP3Rate)
+		return nil, hint.Errorf(ConvertHint, "%w", ErrMP3Rate)
 	}
 	size := m.first.size()
 	if m.tag = readMP3Tag(m.first, head[at:][:size]); m.tag.present {

@@ -104,12 +104,12 @@ func looksLikeFloats(b []byte) bool {
 // reading it.
 func Open(name string, f io.ReaderAt, size int64, n *Notices) (Decoder, error) {
 	if size == 0 {
-		return nil, fail("Choose a recording that contains audio.", "%s is empty", name)
+		return nil, hint.Errorf("Choose a recording that contains audio.", "%s is empty", name)
 	}
 	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, size), sniffLen)
 	head, err := r.Peek(sniffLen)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fail("Check the disk.", "cannot read %s: %w", name, err)
+		return nil, hint.Errorf("Check the disk.", "cannot read %s: %w", name, err)
 	}
 	return openDecoder(name, &counter{r: r, at: f}, head, size, n)
 }
@@ -127,18 +127,18 @@ func OpenStream(name string, in io.Reader, n *Notices) (Decoder, error) {
 		if isContext(err) {
 			return nil, err
 		}
-		return nil, fail("Check the program that writes it.", "cannot read %s: %w", name, err)
+		return nil, hint.Errorf("Check the program that writes it.", "cannot read %s: %w", name, err)
 	}
 	head, _ := r.Peek(r.Buffered())
 	if len(head) == 0 {
-		return nil, fail(rawHint, "%s is empty", name)
+		return nil, hint.Errorf(rawHint, "%s is empty", name)
 	}
 	kind, _ := sniff(head)
 	raw := kind == unknown || kind == isMP3 && findMP3(head) > 0 // at the start they are no coincidence: frames of silence are zeros, which are floats
 	switch {
 	case raw && looksLikeFloats(head):
 	case kind == unknown:
-		return nil, fail(rawHint, "%s is neither WAV nor raw 32-bit float samples", name)
+		return nil, hint.Errorf(rawHint, "%s is neither WAV nor raw 32-bit float samples", name)
 	default:
 		return openDecoder(name, &counter{r: r}, head, -1, n)
 	}
@@ -159,7 +159,7 @@ func IsText(r io.Reader) bool {
 func openDecoder(input string, r *counter, head []byte, size int64, n *Notices) (d Decoder, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			d, err = nil, fail(damagedHint, "%s: cannot decode the audio: %v", input, p)
+			d, err = nil, hint.Errorf(damagedHint, "%s: cannot decode the audio: %v", input, p)
 		}
 	}()
 	kind, name := sniff(head)
@@ -173,11 +173,11 @@ func openDecoder(input string, r *counter, head []byte, size int64, n *Notices) 
 	case isID3:
 		d, err = openTagged(r, n)
 	case isOther:
-		return nil, fail(ConvertHint, "%s is %s, which is not supported", input, name)
+		return nil, hint.Errorf(ConvertHint, "%s is %s, which is not supported", input, name)
 	case isText:
-		return nil, fail("Use a WAV, FLAC or MP3 file.", "%s is text, not audio", input)
+		return nil, hint.Errorf("Use a WAV, FLAC or MP3 file.", "%s is text, not audio", input)
 	default:
-		return nil, fail("Use a WAV, FLAC or MP3 file, or convert it first: ffmpeg -i INPUT -ac 1 -ar 16000 output.wav", "%s is not an audio file of a supported format", input)
+		return nil, hint.Errorf("Use a WAV, FLAC or MP3 file, or convert it first: ffmpeg -i INPUT -ac 1 -ar 16000 output.wav", "%s is not an audio file of a supported format", input)
 	}
 	if err != nil {
 		return nil, Named(input, err)
@@ -191,7 +191,7 @@ func Named(name string, err error) error {
 	if isContext(err) {
 		return err
 	}
-	return fail(cmp.Or(hint.Of(err), damagedHint), "%s: %w", name, err)
+	return hint.Errorf(cmp.Or(hint.Of(err), damagedHint), "%s: %w", name, err)
 }
 
 // openTagged skips ID3v2 tags, which may hold pictures of any size, and opens what
@@ -200,19 +200,19 @@ func openTagged(r *counter, n *Notices) (Decoder, error) {
 	for {
 		var h [10]byte
 		if err := r.full(h[:]); err != nil {
-			return nil, fail(incompleteHint, "this file ends within its tag")
+			return nil, hint.Errorf(incompleteHint, "this file ends within its tag")
 		}
 		length := int64(h[6]&0x7f)<<21 | int64(h[7]&0x7f)<<14 | int64(h[8]&0x7f)<<7 | int64(h[9]&0x7f)
 		if h[5]&0x10 != 0 {
 			length += 10 // a footer
 		}
 		if err := r.skip(length); err != nil {
-			return nil, fail(incompleteHint, "this file ends within its tag")
+			return nil, hint.Errorf(incompleteHint, "this file ends within its tag")
 		}
 		head, err := r.peek(4)
 		switch {
 		case err != nil:
-			return nil, fail(incompleteHint, "this file ends after its tag")
+			return nil, hint.Errorf(incompleteHint, "this file ends after its tag")
 		case bytes.Equal(head, []byte("fLaC")):
 			return openFLAC(r, n)
 		case !bytes.HasPrefix(head, []byte("ID3")):

@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"hubbub/protocol/hint"
 )
 
 // The chunks of a WAV file are parsed here, not by a library: the available ones
@@ -72,7 +74,7 @@ func openWAV(r *counter, size int64, n *Notices) (*wavDecoder, error) {
 		var h [8]byte
 		if err := r.full(h[:]); err != nil {
 			if isEnd(err) {
-				return nil, fail(incompleteHint, "this WAV file %w", ErrCutOff)
+				return nil, hint.Errorf(incompleteHint, "this WAV file %w", ErrCutOff)
 			}
 			return nil, err
 		}
@@ -80,7 +82,7 @@ func openWAV(r *counter, size int64, n *Notices) (*wavDecoder, error) {
 		switch {
 		case name == "data":
 			if !formatSeen {
-				return nil, fail(ConvertHint, "this WAV file does not state the format of its audio")
+				return nil, hint.Errorf(ConvertHint, "this WAV file does not state the format of its audio")
 			}
 			if id != "RIFF" && long >= 0 {
 				length = long
@@ -113,7 +115,7 @@ func openWAV(r *counter, size int64, n *Notices) (*wavDecoder, error) {
 
 func headerError(err error) error {
 	if isEnd(err) {
-		return fail(incompleteHint, "this WAV file ends within its header")
+		return hint.Errorf(incompleteHint, "this WAV file ends within its header")
 	}
 	return err
 }
@@ -121,7 +123,7 @@ func headerError(err error) error {
 // readFormat reads a fmt chunk and rejects inconsistent values.
 func (d *wavDecoder) readFormat(r *counter, length int64) error {
 	if length < 16 || length > 1<<16 {
-		return fail(ConvertHint, "the header of this WAV file is damaged: a format of %d bytes", length)
+		return hint.Errorf(ConvertHint, "the header of this WAV file is damaged: a format of %d bytes", length)
 	}
 	b := make([]byte, length)
 	if err := r.full(b); err != nil {
@@ -131,7 +133,7 @@ func (d *wavDecoder) readFormat(r *counter, length int64) error {
 	align, bits := int(d.order.Uint16(b[12:])), int(d.order.Uint16(b[14:]))
 	if tag == tagExtensible {
 		if len(b) < 40 || !bytes.Equal(b[26:40], mediaGUID) {
-			return fail(ConvertHint, "the header of this WAV file states no known audio format")
+			return hint.Errorf(ConvertHint, "the header of this WAV file states no known audio format")
 		}
 		tag = int(d.order.Uint16(b[24:]))
 	}
@@ -143,24 +145,24 @@ func (d *wavDecoder) readFormat(r *counter, length int64) error {
 	case tagMuLaw:
 		d.octets = fromMuLaw
 	default:
-		return fail(ConvertHint, "the audio of this WAV file is %s, which is not supported", tagName(tag))
+		return hint.Errorf(ConvertHint, "the audio of this WAV file is %s, which is not supported", tagName(tag))
 	}
 	if channels == 0 || channels > MaxChannels {
-		return fail(ConvertHint, "the header of this WAV file is invalid: %d channels", channels)
+		return hint.Errorf(ConvertHint, "the header of this WAV file is invalid: %d channels", channels)
 	}
 	if rate < MinRate || rate > MaxRate {
-		return fail(ConvertHint, "the header of this WAV file is invalid: %d Hz", rate)
+		return hint.Errorf(ConvertHint, "the header of this WAV file is invalid: %d Hz", rate)
 	}
 	// The frame's length decides: 20 or 24 bits may be stored in the upper bits
 	// of 4 bytes.
 	if align == 0 || align%channels != 0 || bits == 0 || align/channels*8 < bits {
-		return fail(ConvertHint, "the header of this WAV file is inconsistent: frames of %d bytes for %d channels of %d bits", align, channels, bits)
+		return hint.Errorf(ConvertHint, "the header of this WAV file is inconsistent: frames of %d bytes for %d channels of %d bits", align, channels, bits)
 	}
 	d.width = align / channels
 	d.float = tag == tagFloat
 	companded := tag == tagALaw || tag == tagMuLaw
 	if d.float && (bits != d.width*8 || bits != 32 && bits != 64) || companded && d.width != 1 || d.width > 8 || !d.float && d.width > 4 {
-		return fail(ConvertHint, "WAV samples of %d bits in %d bytes are not supported", bits, d.width)
+		return hint.Errorf(ConvertHint, "WAV samples of %d bits in %d bytes are not supported", bits, d.width)
 	}
 	d.f = Format{Rate: int(rate), Channels: channels, Frames: -1}
 	return nil
@@ -199,12 +201,12 @@ func (d *wavDecoder) begin(r *counter, length, size int64) error {
 	ends := length <= available && (r.chunksFollow(d.order, length, available) || r.chunksFollow(d.order, length+length%2, available))
 	switch {
 	case length == 0 && (available < frame || r.chunksFollow(d.order, 0, available)):
-		return fail("Choose a recording that contains audio.", "%w", ErrNoAudio)
+		return hint.Errorf("Choose a recording that contains audio.", "%w", ErrNoAudio)
 	case open && !ends: // else the size of a large file
 		d.left = available
 	case length > available:
 		if available < frame {
-			return fail(incompleteHint, "this WAV file %w", ErrCutOff)
+			return hint.Errorf(incompleteHint, "this WAV file %w", ErrCutOff)
 		}
 		d.left = available
 		d.f.Notice = d.f.truncated(length/frame, available/frame)

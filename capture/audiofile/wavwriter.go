@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"io"
 	"os"
+
+	"hubbub/protocol/hint"
 )
 
 // WAVWriter writes 16 kHz mono as 16-bit PCM. After each Save the audio is on the disk
@@ -21,12 +23,12 @@ type WAVWriter struct {
 func CreateWAV(path string) (*WAVWriter, error) {
 	f, err := os.Create(path)
 	if err != nil {
-		return nil, fail("Choose a folder that you can write to.", "%w", err)
+		return nil, hint.Errorf("Choose a folder that you can write to.", "%w", err)
 	}
 	w := &WAVWriter{f: f, buf: make([]byte, 0, 64<<10)}
 	if _, err := f.Write(WAVHeader(0)); err != nil {
 		_ = f.Close()
-		return nil, fail("Check whether the disk is full.", "%w", err)
+		return nil, hint.Errorf("Check whether the disk is full.", "%w", err)
 	}
 	return w, nil
 }

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"os"
 	"strings"
+
+	"hubbub/protocol/hint"
 )
 
 // alsaDefaults is ALSA's configuration file unless ALSA_CONFIG_PATH is set.
@@ -31,7 +33,7 @@ func checkALSAConfig() error {
 			return nil
 		}
 	}
-	return fail("Correct or unset ALSA_CONFIG_PATH; the default configuration is in the package libasound2-data or alsa-lib. Or use --input FILE.",
+	return hint.Errorf("Correct or unset ALSA_CONFIG_PATH; the default configuration is in the package libasound2-data or alsa-lib. Or use --input FILE.",
 		"the ALSA configuration defines no audio device: %s", path)
 }
 

@@ -105,7 +105,7 @@ func List(ctx context.Context) ([]Device, error) {
 		return list, err
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return nil, fail("Restart the sound server, or give --input FILE.", "the sound system does not respond")
+			return nil, hint.Errorf("Restart the sound server, or give --input FILE.", "the sound system does not respond")
 		}
 		return nil, ctx.Err()
 	}
@@ -116,7 +116,7 @@ func List(ctx context.Context) ([]Device, error) {
 // substring, and the default device's host API over others.
 func pickDevice(all []Device, want string) (Device, error) {
 	if len(all) == 0 {
-		return Device{}, fail("Connect a microphone (`hubbub devices` lists them), or use a file with --input FILE.", "%w", errNoMicrophone)
+		return Device{}, hint.Errorf("Connect a microphone (`hubbub devices` lists them), or use a file with --input FILE.", "%w", errNoMicrophone)
 	}
 	want = strings.TrimSpace(want)
 	preferred := slices.IndexFunc(all, func(d Device) bool { return d.Default })
@@ -124,7 +124,7 @@ func pickDevice(all []Device, want string) (Device, error) {
 		if preferred >= 0 {
 			return all[preferred], nil
 		}
-		return Device{}, fail("Choose one with --input mic:NAME: "+listDevices(all), "no capture device is the default")
+		return Device{}, hint.Errorf("Choose one with --input mic:NAME: "+listDevices(all), "no capture device is the default")
 	}
 	if n, err := strconv.Atoi(want); err == nil {
 		if i := slices.IndexFunc(all, func(d Device) bool { return d.Number == n }); i >= 0 {
@@ -156,10 +156,10 @@ func pickDevice(all []Device, want string) (Device, error) {
 		case 1:
 			return found[0], nil
 		default:
-			return Device{}, fail("Give a longer part of the name, or the number: "+listDevices(found), "%d devices match %q", len(found), want)
+			return Device{}, hint.Errorf("Give a longer part of the name, or the number: "+listDevices(found), "%d devices match %q", len(found), want)
 		}
 	}
-	return Device{}, fail("Available: "+listDevices(all), "%w %q", ErrNoMatch, want)
+	return Device{}, hint.Errorf("Available: "+listDevices(all), "%w %q", ErrNoMatch, want)
 }
 
 // realChannels are the channels of a device. Some claim 32 and more, because they
@@ -181,6 +181,3 @@ func listDevices(all []Device) string {
 
 // BlockLength is the number of samples of one channel in 100 ms.
 func BlockLength(rate int) int { return max(1, rate/10) }
-
-// fail returns an error that says what happened, with the next step as its hint.
-func fail(next, format string, args ...any) error { return hint.Errorf(next, format, args...) }

@@ -29,7 +29,7 @@ func OpenMonitor(ctx context.Context, want string, all bool) (Stream, error) {
 		}
 	}
 	if first == nil {
-		return nil, fail(speakersHint(), "what the machine plays cannot be captured here")
+		return nil, hint.Errorf(speakersHint(), "what the machine plays cannot be captured here")
 	}
 	if errors.Is(first, ErrNoMatch) { // its hint has the outputs
 		return nil, first

@@ -16,6 +16,7 @@ import (
 	"github.com/gordonklaus/portaudio"
 
 	"hubbub/capture/audiofile"
+	"hubbub/protocol/hint"
 )
 
 // HasPortAudio reports whether this build uses PortAudio.
@@ -31,7 +32,7 @@ func withPortAudio(ctx context.Context, f func() error) error {
 	select {
 	case paLock <- struct{}{}:
 	case <-ctx.Done():
-		return fail("Restart the sound server, or give --input FILE.", "the sound system does not respond: %w", ctx.Err())
+		return hint.Errorf("Restart the sound server, or give --input FILE.", "the sound system does not respond: %w", ctx.Err())
 	}
 	defer func() { <-paLock }()
 	if err := ctx.Err(); err != nil {
@@ -45,7 +46,7 @@ func withPortAudio(ctx context.Context, f func() error) error {
 }
 
 func noSound(err error) error {
-	return fail(Hint, "the sound system does not start: %w", err)
+	return hint.Errorf(Hint, "the sound system does not start: %w", err)
 }
 
 // portAudioDevices lists the capture devices, without those that record what the machine plays.
@@ -190,7 +191,7 @@ func startDevice(want string, all bool) (*paStream, error) {
 		}
 		return s, nil
 	}
-	return nil, fail("Check whether another program uses it, or choose another one: "+listDevices(list), "cannot open the microphone %q: %w", dev.Name, last)
+	return nil, hint.Errorf("Check whether another program uses it, or choose another one: "+listDevices(list), "cannot open the microphone %q: %w", dev.Name, last)
 }
 
 func (s *paStream) Device() Device     { return s.dev }

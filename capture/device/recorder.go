@@ -13,6 +13,7 @@ import (
 
 	"hubbub/capture/audiofile"
 	"hubbub/capture/program"
+	"hubbub/protocol/hint"
 )
 
 // A recorder is a program of the machine that writes the audio of a device to its
@@ -56,7 +57,7 @@ func (r *Recorder) Open(ctx context.Context, want string, all bool) (Stream, err
 // the first audio may take.
 func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all bool, timeout time.Duration) (Stream, error) {
 	if _, err := exec.LookPath(r.name); err != nil {
-		return nil, fail(recorderHint(), "%w: %s is not installed", ErrNone, r.name)
+		return nil, hint.Errorf(recorderHint(), "%w: %s is not installed", ErrNone, r.name)
 	}
 	dev, err := r.find(ctx, want, monitor)
 	if err != nil {
@@ -89,7 +90,7 @@ func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all boo
 	}
 	if err != nil {
 		p.kill()
-		return nil, fail(recorderHint(), "cannot start %s: %w", r.name, err)
+		return nil, hint.Errorf(recorderHint(), "cannot start %s: %w", r.name, err)
 	}
 	late := time.AfterFunc(timeout, p.kill)
 	if _, err = io.ReadFull(p.out, p.block); err == nil && late.Stop() {
@@ -105,7 +106,7 @@ func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all boo
 		reason = fmt.Errorf("%s delivered nothing within %v", r.name, timeout)
 	}
 	_ = p.Close()
-	return nil, fail(Hint, "cannot open the device %q: %w", dev.Name, reason)
+	return nil, hint.Errorf(Hint, "cannot open the device %q: %w", dev.Name, reason)
 }
 
 // find chooses a microphone or monitor by name, number or the program's own name for it.
@@ -114,7 +115,7 @@ func (r *Recorder) find(ctx context.Context, want string, monitor bool) (Device,
 	if r.list != nil {
 		var err error
 		if list, err = r.list(ctx); err != nil {
-			return Device{}, fail(Hint, "%w: %w", ErrNone, err)
+			return Device{}, hint.Errorf(Hint, "%w: %w", ErrNone, err)
 		}
 	}
 	if want == r.defaultName() { // as it was named when it was opened

@@ -14,6 +14,7 @@ import (
 
 	"hubbub/capture/audiofile"
 	"hubbub/capture/program"
+	"hubbub/protocol/hint"
 )
 
 // recorders are the known programs in the order in which they are tried: the sound
@@ -150,7 +151,7 @@ func OpenRecorder(ctx context.Context, want string, all bool) (Stream, error) {
 		for i, err := range tried {
 			texts[i] = strings.TrimPrefix(err.Error(), ErrNone.Error()+": ")
 		}
-		return nil, fail(Hint, "%w: %s", ErrNone, strings.Join(texts, "; "))
+		return nil, hint.Errorf(Hint, "%w: %s", ErrNone, strings.Join(texts, "; "))
 	}
 	return nil, tried[0]
 }
@@ -165,7 +166,7 @@ func Missing() error {
 }
 
 func noRecorder() error {
-	return fail(recorderHint(), "%w: this build has no PortAudio, and the machine none of the recorders %s", ErrNone, recorderNames())
+	return hint.Errorf(recorderHint(), "%w: this build has no PortAudio, and the machine none of the recorders %s", ErrNone, recorderNames())
 }
 
 // recorderNames are the names of those for this system.
