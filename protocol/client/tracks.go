@@ -193,31 +193,23 @@ func newTrackLabels(rooms bool) *trackLabels {
 	return &trackLabels{rooms: rooms, labels: map[trackLabel]string{}, open: map[trackLabel]bool{}, speaks: map[int]int{}}
 }
 
-// label is the session's label.
+// label is the session's label; "" = there are too many.
 func (t *trackLabels) label(track int, theirs string) string {
-	if !t.rooms {
-		return protocol.SpeakerLabel(track)
+	key, n := trackLabel{track, protocol.Label(theirs)}, len(t.labels)
+	if !t.rooms { // the track is one speaker
+		key.label, n = "", track
 	}
-	key := trackLabel{track, protocol.Label(theirs)}
-	if _, ok := t.labels[key]; !ok && len(t.labels) < protocol.MaxLabels { // beyond, a misbehaving service
-		t.labels[key] = protocol.SpeakerLabel(len(t.labels))
+	if _, ok := t.labels[key]; !ok && n < protocol.MaxLabels { // beyond, a misbehaving service
+		t.labels[key] = protocol.SpeakerLabel(n)
 	}
 	return t.labels[key]
 }
 
 // track is the track of a label of the session.
 func (t *trackLabels) track(label string) int {
-	if t.rooms {
-		for key, ours := range t.labels {
-			if ours == label {
-				return key.track
-			}
-		}
-		return 0
-	}
-	for track := range t.speaks {
-		if protocol.SpeakerLabel(track) == label {
-			return track
+	for key, ours := range t.labels {
+		if ours == label {
+			return key.track
 		}
 	}
 	return 0
