@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -108,7 +107,7 @@ type Spec struct {
 	// Channels are those that are taken; the demo has one, and so has each of two
 	// devices.
 	Channels Channels
-	// Stdin is read for "-"; nil = os.Stdin.
+	// Stdin is read for "-".
 	Stdin io.Reader
 }
 
@@ -130,11 +129,7 @@ func Open(ctx context.Context, s Spec) (Source, error) {
 		}
 		return newReopener(m), nil
 	case s.Input == "-":
-		in := s.Stdin
-		if in == nil {
-			in = os.Stdin
-		}
-		return openStdin(ctx, in, s.Channels)
+		return openStdin(ctx, s.Stdin, s.Channels)
 	default:
 		source, err := openFile(ctx, s.Input, s.Channels)
 		if errors.Is(err, audiofile.ErrMP3Rate) {
