@@ -30,7 +30,6 @@ const (
 type Stats struct {
 	Overflows int64         // times the device lost audio
 	Position  time.Duration // capture clock of the newest sample
-	Level     Level         // of the newest chunk
 	Notices   []string      // those of the source, after its end
 	// Device is the name of the source. It changes when another device takes its
 	// place, which ends the outage at the same time.
@@ -126,7 +125,7 @@ func (r *ChunkReader) Chunks() iter.Seq[Chunk] {
 	}
 }
 
-// Changed receives after more of Stats has changed than Overflows, Position and Level.
+// Changed receives after more of Stats has changed than Overflows and Position.
 func (r *ChunkReader) Changed() <-chan struct{} { return r.notice }
 
 // Err returns, after the loop over Chunks, why it ended: nil = the input ended, or the loop itself.
@@ -216,17 +215,16 @@ func (r *ChunkReader) chunk(samples []float32, valid int) Chunk {
 		c.Tracks, c.Samples = separate(samples, n)
 	}
 	c.Level = measure(c.Samples[:valid])
-	position := r.position(valid)
+	r.publish(r.position(valid))
 	r.seq++
-	r.publish(position, c.Level)
 	return c
 }
 
 // publish sets what Stats returns: the newest chunk, which ends at a position, and the state of
 // the source now.
-func (r *ChunkReader) publish(position time.Duration, level Level) {
+func (r *ChunkReader) publish(position time.Duration) {
 	info, was := r.src.Info(), r.stats // which nothing else changes
-	st := Stats{Position: position, Level: level, Device: info.Name, Source: cmp.Or(info.Source, was.Source),
+	st := Stats{Position: position, Device: info.Name, Source: cmp.Or(info.Source, was.Source),
 		Outage: r.outage, Gaps: slices.Clip(r.gaps), Drift: r.drift.state()}
 	if o := r.outage; o != nil {
 		st.Device = was.Device

@@ -113,7 +113,7 @@ func (r *ChunkReader) beginOutage(since int64, lost error, one string) {
 	if failed, ok := errors.AsType[failure](lost); ok {
 		r.outage.Reason = failed.Error()
 	}
-	r.publish(r.stats.Position, r.stats.Level)
+	r.publish(r.stats.Position)
 }
 
 // endOutage ends the outage, if there is one, with chunk end, and remembers its gap.
@@ -136,7 +136,7 @@ func (r *ChunkReader) notePartial(since int64) {
 	i := slices.IndexFunc(r.devices, func(d *reopener) bool { return d.lost != nil })
 	if r.outage != nil && (i < 0 || r.devices[i].Info().Name != r.outage.Device) {
 		r.endOutage(since)
-		r.publish(r.stats.Position, r.stats.Level)
+		r.publish(r.stats.Position)
 	}
 	if i >= 0 && r.outage == nil {
 		r.beginOutage(since, r.devices[i].lost, r.devices[i].Info().Name)

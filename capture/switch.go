@@ -87,6 +87,6 @@ func (r *ChunkReader) replace(d *reopener, m *microphone) error {
 		r.addGap(began, r.seq)
 	}
 	r.endOutage(r.seq)
-	r.publish(r.stats.Position, r.stats.Level)
+	r.publish(r.stats.Position)
 	return nil
 }

@@ -36,7 +36,6 @@ func (l *Live) state() display.State {
 		Sent:         stream.Sent,
 		Length:       l.Source.Duration.Seconds(),
 		Latency:      l.Latency,
-		Level:        display.Level(source.Level),
 		Levels:       l.levels.Levels(),
 		Source:       source.Device,
 		SourceNotice: cmp.Or(strings.Join(source.Notices, "; "), l.Source.Notice),
@@ -51,6 +50,9 @@ func (l *Live) state() display.State {
 		Gaps:         l.gaps(),
 		InputProblem: inputProblem(source),
 		InputLost:    source.Outage != nil,
+	}
+	if n := len(st.Levels); n > 0 {
+		st.Level = st.Levels[n-1]
 	}
 	if l.Shared {
 		st.Stream = protocol.Clean(stream.ID, 64)
