@@ -61,7 +61,7 @@ func TestConditionsAreOfOnePerson(t *testing.T) {
 // With new weights, `make calibrate` must be run again.
 func TestLearntForTheseWeights(t *testing.T) {
 	if v := version(); v != calibratedFor {
-		t.Errorf("projection.bin, cohort.bin and calibration.go are for weights %s, these are %s: docs/voices.md says how to make them", calibratedFor, v)
+		t.Errorf("projection.bin, cohort.bin and calibration.go are for weights %s, these are %s: docs/accuracy.md says how to make them", calibratedFor, v)
 	}
 	if len(cohort) < 2*nearest {
 		t.Errorf("the cohort has %d embeddings", len(cohort))
