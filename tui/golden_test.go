@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,15 +50,9 @@ func plainScreen(m *model) []byte {
 		if strings.HasPrefix(v, "\x1b[") {
 			end := strings.IndexByte(v, 'm')
 			params, _, _ := strings.Cut(v[2:end], "38;") // attributes come before the colour
-			for _, p := range strings.Split(params, ";") {
-				switch {
-				case p == "7":
-					reversed = true
-					b.WriteString("«")
-				case reversed && (p == "27" || end == 2):
-					reversed = false
-					b.WriteString("»")
-				}
+			if now := slices.Contains(strings.Split(params, ";"), "7"); now != reversed {
+				b.WriteString(map[bool]string{true: "«", false: "»"}[now])
+				reversed = now
 			}
 			v = v[end+1:]
 			continue

@@ -29,7 +29,6 @@ const (
 
 	speakers = 8
 	roles    = speaker0 + speakers
-	roleMask = 0xff
 
 	bold    Style = 1 << 8
 	reverse Style = 1 << 9
@@ -44,9 +43,6 @@ func (s Style) Bold() Style { return s | bold }
 
 // Reverse is the style with text and background swapped.
 func (s Style) Reverse() Style { return s | reverse }
-
-func (s Style) role() Style       { return s & roleMask }
-func (s Style) attributes() Style { return s &^ roleMask }
 
 // palette has the colours of all roles. Those of text reach a contrast of
 // 4.5:1 on the darkest and the lightest background of common dark and light themes,
@@ -145,8 +141,8 @@ const (
 
 // Theme turns styles into escape sequences.
 type Theme struct {
-	colours [roles]string // SGR parameters of each role's colour; "" = none
-	plain   bool          // no escape sequences at all
+	sequences map[Style]string // of each style, from any other
+	plain     bool             // no escape sequences at all
 }
 
 // NewTheme chooses the colours for a terminal's colour profile. A plain theme
@@ -156,17 +152,20 @@ func NewTheme(p termenv.Profile, dark, plain bool) *Theme {
 }
 
 func newTheme(colours *[roles]lipgloss.AdaptiveColor, p termenv.Profile, dark, plain bool) *Theme {
-	t := &Theme{plain: plain}
+	t := &Theme{sequences: map[Style]string{}, plain: plain}
 	if p == termenv.ANSI {
 		colours = &basicPalette
 	}
 	for r, c := range colours {
-		hex := c.Light
+		hex, code := c.Light, ""
 		if dark {
 			hex = c.Dark
 		}
-		if colour := p.Color(hex); colour != nil {
-			t.colours[r] = colour.Sequence(false)
+		if colour := p.Color(hex); colour != nil && p != termenv.Ascii {
+			code = ";" + colour.Sequence(false)
+		}
+		for attributes, codes := range map[Style]string{0: "", bold: ";1", reverse: ";7", bold | reverse: ";1;7"} {
+			t.sequences[Style(r)|attributes] = "\x1b[0" + codes + code + "m"
 		}
 	}
 	return t
@@ -206,43 +205,7 @@ func (t *Theme) Plain() bool { return t.plain }
 
 // change writes the sequence that leads from one style to another.
 func (t *Theme) change(b *strings.Builder, from, to Style) {
-	if t.plain {
-		return
+	if sequence := t.sequences[to]; !t.plain && sequence != t.sequences[from] {
+		b.WriteString(sequence)
 	}
-	fc, tc := t.colours[from.role()], t.colours[to.role()]
-	if fc == tc && from.attributes() == to.attributes() {
-		return
-	}
-	if tc == "" && to.attributes() == 0 {
-		b.WriteString("\x1b[m")
-		return
-	}
-	// Attributes are turned off one by one: shorter than a reset followed by
-	// the colour.
-	b.WriteString("\x1b[")
-	sep := ""
-	put := func(code string) {
-		b.WriteString(sep + code)
-		sep = ";"
-	}
-	on, off := to.attributes()&^from, from.attributes()&^to
-	if off&bold != 0 {
-		put("22")
-	}
-	if off&reverse != 0 {
-		put("27")
-	}
-	if on&bold != 0 {
-		put("1")
-	}
-	if on&reverse != 0 {
-		put("7")
-	}
-	if tc != fc {
-		if tc == "" {
-			tc = "39"
-		}
-		put(tc)
-	}
-	b.WriteByte('m')
 }

@@ -151,7 +151,11 @@ func TestFewColoursCanBeToldApart(t *testing.T) {
 		for _, p := range []termenv.Profile{termenv.ANSI256, termenv.ANSI} {
 			for _, dark := range []bool{true, false} {
 				th := newTheme(colours, p, dark, false)
-				for _, group := range [][]string{th.colours[speaker0:], {th.colours[Good], th.colours[Warn], th.colours[Bad]}} {
+				var of []string
+				for i := range speakers {
+					of = append(of, th.sequences[Speaker(i)])
+				}
+				for _, group := range [][]string{of, {th.sequences[Good], th.sequences[Warn], th.sequences[Bad]}} {
 					for i, c := range group {
 						if slices.Contains(group[:i], c) {
 							t.Errorf("%s, profile %v, dark %v: %q appears twice in %q", name, p, dark, c, group)
@@ -174,14 +178,8 @@ func (s *sgr) apply(params string) {
 	ps := strings.Split(params, ";")
 	for i := 0; i < len(ps); i++ {
 		switch p := ps[i]; {
-		case p == "" || p == "0":
+		case p == "0":
 			*s = sgr{unknown: s.unknown}
-		case p == "22":
-			s.attributes &^= bold
-		case p == "27":
-			s.attributes &^= reverse
-		case p == "39":
-			s.foreground = ""
 		case p == "1":
 			s.attributes |= bold
 		case p == "7":
@@ -200,13 +198,22 @@ func (s *sgr) apply(params string) {
 
 func TestStyleChangesArriveWhereTheyShould(t *testing.T) {
 	for _, p := range []termenv.Profile{termenv.TrueColor, termenv.ANSI256, termenv.ANSI, termenv.Ascii} {
-		th := NewTheme(p, true, false)
-		var all []Style
-		for r := range roles {
-			all = append(all, r, r.Bold(), r.Reverse(), r.Bold().Reverse())
+		th, colours := NewTheme(p, true, false), &palette
+		if p == termenv.ANSI {
+			colours = &basicPalette
 		}
-		for _, from := range all {
-			for _, to := range all {
+		want := map[Style]sgr{}
+		for r := range roles {
+			foreground := ""
+			if c := p.Color(colours[r].Dark); c != nil {
+				foreground = c.Sequence(false)
+			}
+			for _, s := range []Style{r, r.Bold(), r.Reverse(), r.Bold().Reverse()} {
+				want[s] = sgr{foreground: foreground, attributes: s &^ r}
+			}
+		}
+		for from := range want {
+			for to := range want {
 				var b strings.Builder
 				th.change(&b, Plain, from)
 				th.change(&b, from, to)
@@ -214,8 +221,8 @@ func TestStyleChangesArriveWhereTheyShould(t *testing.T) {
 				for _, seq := range strings.Split(b.String(), "\x1b[")[1:] {
 					term.apply(strings.TrimSuffix(seq, "m"))
 				}
-				if want := (sgr{foreground: th.colours[to.role()], attributes: to.attributes()}); term != want {
-					t.Fatalf("profile %v, %v to %v: the terminal has %v, want %v, after %q", p, from, to, term, want, b.String())
+				if term != want[to] {
+					t.Fatalf("profile %v, %v to %v: the terminal has %v, want %v, after %q", p, from, to, term, want[to], b.String())
 				}
 			}
 		}
@@ -234,10 +241,10 @@ func TestDetectTheme(t *testing.T) {
 		b    Background
 		want string
 	}{
-		{nil, DarkBackground, "\x1b[1;38;5;115mx\x1b[m"},
-		{nil, LightBackground, "\x1b[1;38;5;23mx\x1b[m"},
-		{map[string]string{"NO_COLOR": "1"}, DetectBackground, "\x1b[1mx\x1b[m"},
-		{map[string]string{"NO_COLOR": "", "TERM": "screen"}, DarkBackground, "\x1b[1;38;5;115mx\x1b[m"},
+		{nil, DarkBackground, "\x1b[0;1;38;5;115mx\x1b[0m"},
+		{nil, LightBackground, "\x1b[0;1;38;5;23mx\x1b[0m"},
+		{map[string]string{"NO_COLOR": "1"}, DetectBackground, "\x1b[0;1mx\x1b[0m"},
+		{map[string]string{"NO_COLOR": "", "TERM": "screen"}, DarkBackground, "\x1b[0;1;38;5;115mx\x1b[0m"},
 		{map[string]string{"TERM": "dumb"}, DarkBackground, "x"},
 	} {
 		for k, v := range c.env {
