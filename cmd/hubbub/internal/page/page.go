@@ -87,7 +87,6 @@ func ParseAddress(address string) (string, error) {
 type Server struct {
 	url     string
 	secret  string // the path
-	host    string // the one that it listens on, for the check of requests
 	http    *http.Server
 	board   *board
 	clients atomic.Int64
@@ -110,7 +109,7 @@ func Listen(address string, state func() State) (*Server, error) {
 		return nil, hint.Add(fmt.Errorf("the page cannot be served at %s: %w", address, err), "Choose another port with --page; with port 0 a free one is found.")
 	}
 	host, _, _ := net.SplitHostPort(address)
-	s := &Server{secret: strings.ToLower(rand.Text()), host: host, board: newBoard(state)}
+	s := &Server{secret: strings.ToLower(rand.Text()), board: newBoard(state)}
 	s.url = "http://" + shownAddress(host, listener.Addr()) + "/" + s.secret
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.http = &http.Server{
@@ -182,8 +181,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeLimit))
 	secret, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	switch {
-	case !s.allowedHost(r.Host):
-		http.Error(w, "Open the address that hubbub shows.", http.StatusMisdirectedRequest)
 	case subtle.ConstantTimeCompare([]byte(secret), []byte(s.secret)) != 1 || rest != "" && rest != "events":
 		http.Error(w, "There is no page here. Open the address that hubbub shows.", http.StatusNotFound)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -195,17 +192,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = io.WriteString(w, document)
 	}
-}
-
-// allowedHost reports whether a request names this server by an address or by the
-// name that it listens on. A page elsewhere whose name was made to point here (DNS
-// rebinding) names itself.
-func (s *Server) allowedHost(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
-	return net.ParseIP(host) != nil || host == "localhost" || host == strings.ToLower(s.host)
 }
 
 // events sends a client the session until it or the client ends.
