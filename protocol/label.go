@@ -24,23 +24,7 @@ func SpeakerLabel(i int) string { return fmt.Sprintf("SPEAKER_%02d", i) }
 //
 // Label(Label(s)) == Label(s).
 func Label(s string) string {
-	if plainLabel(s) {
-		return s
-	}
 	return cmp.Or(Clean(s, MaxLabelRunes), NoLabel)
-}
-
-// plainLabel reports whether s is clean already, without allocating.
-func plainLabel(s string) bool {
-	if s == "" || len(s) > MaxLabelRunes {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // Clean cleans text from a network for one line of a terminal: it keeps printable
