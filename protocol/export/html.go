@@ -65,14 +65,8 @@ type page struct {
 	Facts    []string
 	Height   int
 	Rows     int
-	Ticks    []tick
 	Overlaps []protocol.Span
 	HasText  bool // a turn has text
-}
-
-type tick struct {
-	At   float64
-	Text string
 }
 
 // writeHTML writes one file that refers to no other file except the audio, unless
@@ -83,7 +77,6 @@ func writeHTML(w *bufio.Writer, d *Document) error {
 		Facts:    facts(d),
 		Rows:     laneHeight * len(d.Speakers),
 		Height:   axisHeight + laneHeight*len(d.Speakers),
-		Ticks:    ticks(d.Length),
 		Overlaps: overlaps(d.Turns),
 		HasText:  slices.ContainsFunc(d.Turns, func(t Turn) bool { return t.Text != "" }),
 	}
@@ -181,21 +174,6 @@ func plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// ticks are about ten ticks of the axis, for a page without scripts.
-func ticks(length float64) []tick {
-	var all []tick
-	steps := []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 86400}
-	i := 0
-	for i+1 < len(steps) && length/steps[i] > 12 {
-		i++
-	}
-	for k := 0; float64(k)*steps[i] <= length && k < 1000; k++ {
-		at := float64(k) * steps[i]
-		all = append(all, tick{at, whole(at)})
-	}
-	return all
 }
 
 // overlaps are the stretches with more than one speaker. turns are in order of their
