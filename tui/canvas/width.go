@@ -107,19 +107,6 @@ func Fit(s string, width, tail int, ellipsis string) string {
 	return Head(s, room) + ellipsis
 }
 
-// Wrap breaks text into lines of at most width cells, at any character.
-func Wrap(s string, width int) (lines []string) {
-	for width > 0 {
-		line := Head(s, width)
-		if line == s || line == "" { // the last line, or a character wider than a line
-			break
-		}
-		lines = append(lines, line)
-		s = s[len(line):]
-	}
-	return append(lines, s)
-}
-
 // WrapWords breaks text into lines of at most width cells: at blanks, or beside
 // characters of two cells, as those of Chinese; a longer word at any character. No line
 // begins with punctuation if it can be avoided.

@@ -147,7 +147,7 @@ func rawLines(r row, width int, unfold string) []styledLine {
 	var out []styledLine
 	rec := *r.record
 	if len(rec.Raw) > 0 {
-		for _, l := range canvas.Wrap(display.TerminalSafe(string(rec.Raw)), width) {
+		for _, l := range canvas.WrapWords(display.TerminalSafe(string(rec.Raw)), width) {
 			out = append(out, styledLine{l, canvas.Plain})
 		}
 		out = append(out, styledLine{})
@@ -159,7 +159,7 @@ func rawLines(r row, width int, unfold string) []styledLine {
 	var b bytes.Buffer
 	_ = json.Indent(&b, []byte(rec.Line()), "", "  ") // it is JSON
 	for l := range strings.SplitSeq(b.String(), "\n") {
-		for _, part := range canvas.Wrap(display.TerminalSafe(l), width) {
+		for _, part := range canvas.WrapWords(display.TerminalSafe(l), width) {
 			out = append(out, styledLine{part, canvas.Dim})
 		}
 	}
