@@ -47,11 +47,11 @@ func WantsWords(input json.RawMessage) bool {
 	return InputField(input, "words") == true
 }
 
-// InputField returns a field of the input of a stream, which may be of any type; nil = there
-// is none. A struct would also take names in other letters, such as "Words".
+// InputField returns a field of the input of a stream or of a message, which may be of any type;
+// nil = there is none. A struct would also take names in other letters, such as "Words".
 func InputField(input json.RawMessage, name string) (value any) {
 	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(input, &fields)       // an object
+	_ = json.Unmarshal(input, &fields)       // else there is none
 	_ = json.Unmarshal(fields[name], &value) // fails only if there is none
 	return value
 }

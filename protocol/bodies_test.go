@@ -125,15 +125,10 @@ func TestParseClientMessage(t *testing.T) {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
-	for in, want := range map[string]string{
-		``: "not a JSON object", `hello`: "not a JSON object", `[]`: "not a JSON object", `null`: "not a JSON object",
-		`{}`: "no field type", `{"Type":"end_of_stream"}`: "no field type",
-		`{"type":1}`: "must be a string", `{"type":null}`: "must be a string",
-		`{"type":"END_OF_STREAM"}`:   `"END_OF_STREAM"`,
-		"{\"type\":\"\\u001b[2Jx\"}": `"[2Jx"`,
-	} {
-		if err := ParseClientMessage([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", in, err, want)
+	for _, in := range []string{``, `hello`, `[]`, `null`, `{}`, `{"Type":"end_of_stream"}`, `{"type":1}`, `{"type":null}`, `{"type":"END_OF_STREAM"}`,
+		`{"type":"end_of_stream"`, `"end_of_stream"`} {
+		if err := ParseClientMessage([]byte(in)); err == nil {
+			t.Errorf("%s is valid", in)
 		}
 	}
 }

@@ -262,28 +262,15 @@ func (e *Event) fillMatch(raw json.RawMessage) error {
 // EndOfStreamMessage is the one text message that a client may send.
 const EndOfStreamMessage = `{"type":"end_of_stream"}`
 
+//lint:ignore ST1005 a server sends this text as it is
+var errClientMessage = errors.New(`Text message is not a JSON object with the type "end_of_stream"; audio goes in binary frames`)
+
 // ParseClientMessage checks a text message of a client. The only valid one is an
 // object whose "type" is "end_of_stream". A server can send the text of the error
 // to the client.
 func ParseClientMessage(text []byte) error {
-	var fields map[string]json.RawMessage // exact names: a struct would also take "TYPE"
-	if err := json.Unmarshal(text, &fields); err != nil || fields == nil {
-		//lint:ignore ST1005 a server sends this text as it is
-		return errors.New("Text message is not a JSON object; audio goes in binary frames")
-	}
-	raw, ok := fields["type"]
-	if !ok {
-		//lint:ignore ST1005 a server sends this text as it is
-		return errors.New("Text message has no field type")
-	}
-	var typ *string
-	if err := json.Unmarshal(raw, &typ); err != nil || typ == nil {
-		//lint:ignore ST1005 a server sends this text as it is
-		return errors.New("Field type of a text message must be a string")
-	}
-	if *typ != TypeEndOfStream {
-		//lint:ignore ST1005 a server sends this text as it is
-		return fmt.Errorf("Unknown message type %q; only %q is accepted", Clean(*typ, 40), TypeEndOfStream)
+	if InputField(text, "type") != TypeEndOfStream {
+		return errClientMessage
 	}
 	return nil
 }

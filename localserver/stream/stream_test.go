@@ -87,8 +87,8 @@ func TestInvalidFramesAreRejected(t *testing.T) {
 			t.Fatal(got)
 		}
 		for text, message := range map[string]string{
-			"": "JSON", "hello": "JSON", "[]": "JSON", "null": "JSON", `{}`: "type", `{"type":1}`: "string",
-			`{"type":"END_OF_STREAM"}`: "Unknown", `{"TYPE":"end_of_stream"}`: "type", "\xff\xfe": "JSON",
+			"": "type", "hello": "type", "[]": "type", "null": "type", `{}`: "type", `{"type":1}`: "type",
+			`{"type":"END_OF_STREAM"}`: "type", `{"TYPE":"end_of_stream"}`: "type", "\xff\xfe": "type",
 			protocol.EndOfStreamMessage + strings.Repeat(" ", maxText): "too long", strings.Repeat("x", 1<<20): "too long",
 		} {
 			c.text(text)
