@@ -76,7 +76,12 @@ func (m *model) inputKey(msg tea.KeyMsg) tea.Cmd {
 		i := canvas.FirstCluster(t.after)
 		t.before, t.after = t.before+t.after[:i], t.after[i:]
 	case tea.KeyTab:
-		t.completeText()
+		if t.complete == nil {
+			break
+		}
+		if all := t.complete(t.before + t.after); len(all) > 0 {
+			t.before, t.after = all[0], ""
+		}
 	case tea.KeyHome, tea.KeyCtrlA:
 		t.before, t.after = "", t.before+t.after
 	case tea.KeyEnd, tea.KeyCtrlE:
@@ -304,33 +309,4 @@ func (m *model) askCommand() {
 			return m.act(names[matches[0]], "")
 		},
 	})
-}
-
-// completeText extends the text by what all completions that begin with it have
-// in common; if that is nothing, it becomes the first completion.
-func (t *textInput) completeText() {
-	if t.complete == nil {
-		return
-	}
-	text := t.before + t.after
-	all := t.complete(text)
-	if len(all) == 0 {
-		return
-	}
-	common := ""
-	for i, c := range all {
-		switch {
-		case !strings.HasPrefix(c, strings.ToLower(text)):
-			continue
-		case i == 0:
-			common = c
-		}
-		for !strings.HasPrefix(c, common) {
-			common = common[:len(common)-1]
-		}
-	}
-	if len(common) <= len(text) {
-		common = all[0]
-	}
-	t.before, t.after = common, ""
 }
