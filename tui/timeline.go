@@ -182,10 +182,6 @@ func (m *model) drawInputLevel(c *canvas.Canvas, l layout, w window, s *display.
 // speech uses its whole height.
 const laneFloor, laneTop = -52, -12
 
-// maxCellLevels bounds how many levels of a cell are read: a cell can be many
-// minutes long.
-const maxCellLevels = 64
-
 // levelBetween is the RMS of a stretch of the levels, in seconds, and its
 // highest peak. false = there are none.
 func levelBetween(levels []display.Level, from, to float64) (display.Level, bool) {
@@ -197,16 +193,12 @@ func levelBetween(levels []display.Level, from, to float64) (display.Level, bool
 		}
 		hi = min(lo+1, len(levels)) // a cell shorter than a chunk
 	}
-	power, n, peak := 0.0, 0, float32(0)
-	// The levels that are read have fixed positions on the capture clock, so that
-	// a cell keeps its shape.
-	step := max((hi-lo)/maxCellLevels, 1)
-	for i := (lo + step - 1) / step * step; i < hi; i += step {
-		power += float64(levels[i].RMS) * float64(levels[i].RMS)
-		peak = max(peak, levels[i].Peak)
-		n++
+	power, peak := 0.0, float32(0)
+	for _, l := range levels[lo:hi] {
+		power += float64(l.RMS) * float64(l.RMS)
+		peak = max(peak, l.Peak)
 	}
-	return display.Level{RMS: float32(math.Sqrt(power / float64(max(n, 1)))), Peak: peak}, true
+	return display.Level{RMS: float32(math.Sqrt(power / float64(hi-lo))), Peak: peak}, true
 }
 
 // drawAxis draws the time axis, what concerns all lanes (overlap, gaps,
