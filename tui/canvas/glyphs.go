@@ -76,32 +76,14 @@ func NewGlyphs(ascii bool) *Glyphs {
 // bit 0 the leftmost, and whether its colours are swapped. In ASCII they never are: a
 // terminal without escape sequences gets nothing else.
 //
-// One glyph has one edge. A cell with more of them keeps the filled amount, and
-// its place as well as possible: a short fill within the cell goes to the nearer
-// side, and so does a short gap, because a gap that is slightly displaced is
-// more accurate than none.
+// One glyph has one edge. A cell with more of them keeps the filled amount.
 func (g *Glyphs) Partial(mask uint8) (glyph string, swapped bool) {
 	n := bits.OnesCount8(mask)
-	switch {
+	switch right := mask&0x80 != 0 && mask&1 == 0; {
 	case n == 0:
 		return "", false
-	case n == Subcells || g.ASCII || fromLeft(mask):
-		return g.Block[n], false
+	case right && !g.ASCII:
+		return g.Block[Subcells-n], true
 	}
-	return g.Block[Subcells-n], true
-}
-
-// fromLeft reports whether a partly filled cell is drawn filled from the left.
-func fromLeft(mask uint8) bool {
-	first, last := mask&1 != 0, mask&0x80 != 0
-	if first != last {
-		return first
-	}
-	var centre int // of the filled part, relative to the middle, in half eighths
-	for k := range Subcells {
-		if mask>>k&1 != 0 {
-			centre += 2*k - 7
-		}
-	}
-	return centre <= 0
+	return g.Block[n], false
 }

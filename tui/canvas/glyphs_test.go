@@ -31,20 +31,6 @@ func TestPartialKeepsTheAmountAndTheEdges(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range []struct {
-		name string
-		mask uint8
-		left bool
-	}{
-		{"a short turn near the left", 0b00000110, true},
-		{"a short turn near the right", 0b01100000, false},
-		{"a gap near the right leaves the left filled", 0b11011111, true},
-		{"a gap near the left leaves the right filled", 0b11111011, false},
-	} {
-		if got := fromLeft(c.mask); got != c.left {
-			t.Errorf("%s: from the left is %v", c.name, got)
-		}
-	}
 }
 
 func TestPartialWithoutSwappedColours(t *testing.T) {
