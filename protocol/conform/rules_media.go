@@ -349,19 +349,10 @@ func (p *prober) fetch(location string) string {
 // and needs the one before.
 func (p *prober) shareObject() {
 	o := &object{location: "media://" + p.prefix + "/object.bin", content: strings.Repeat("hubbub conform ", 200)}
-	step := func(do func(*object), before *func() *object, rule string) func() *object {
-		return sync.OnceValue(func() *object {
-			if before != nil {
-				needs(*before, rule)
-			}
-			do(o)
-			return o
-		})
-	}
-	p.asked = step(p.askUpload, nil, "")
-	p.uploaded = step(p.put, &p.asked, "media/input")
-	p.found = step(p.find, &p.uploaded, "media/put")
-	p.downloaded = step(p.download, &p.found, "media/output")
+	p.asked = sync.OnceValue(func() *object { p.askUpload(o); return o })
+	p.uploaded = sync.OnceValue(func() *object { needs(p.asked, "media/input"); p.put(o); return o })
+	p.found = sync.OnceValue(func() *object { needs(p.uploaded, "media/put"); p.find(o); return o })
+	p.downloaded = sync.OnceValue(func() *object { needs(p.found, "media/output"); p.download(o); return o })
 }
 
 // expectHeaders requires the headers of a download.
