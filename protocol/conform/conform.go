@@ -52,8 +52,8 @@ type Rule struct {
 	// Many rules send more than a hundred requests.
 	Many bool
 
-	// needs is the step that takes long and that check uses; nil = none.
-	needs func(p *prober)
+	// step is the step that takes long and that check uses; nil = none. It begins before the rules.
+	step  func(p *prober)
 	check func(p *prober) (seen string)
 }
 

@@ -76,8 +76,8 @@ func (p *prober) sleep(d time.Duration) { require(protocol.Sleep(p.ctx, d)) }
 // goes wrong.
 func (p *prober) start(rules []Rule) {
 	for _, r := range rules {
-		if r.needs != nil && p.runs(r) {
-			p.background.Go(func() { _ = try(func() { r.needs(p) }) })
+		if r.step != nil && p.runs(r) {
+			p.background.Go(func() { _ = try(func() { r.step(p) }) })
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // All of these rules examine one conversation.
 var eventRules = []Rule{
-	{Name: "events/shape", Expected: "every message is a text frame with a JSON object; a start or end has data.timestamp (a number, not negative) and data.speaker (a string), an error has message", Section: "Events", needs: conversation, check: checkEvents(func(all []message) string {
+	{Name: "events/shape", Expected: "every message is a text frame with a JSON object; a start or end has data.timestamp (a number, not negative) and data.speaker (a string), an error has message", Section: "Events", step: conversation, check: checkEvents(func(all []message) string {
 		if len(all) == 0 {
 			skipped("there were no messages: see events/speech")
 		}
@@ -30,7 +30,7 @@ var eventRules = []Rule{
 		}
 		return fmt.Sprintf("%d messages", len(all))
 	})},
-	{Name: "events/speech", Expected: "clear speech gives starts and ends of turns", Section: "Events", needs: conversation, check: checkEvents(func(all []message) string {
+	{Name: "events/speech", Expected: "clear speech gives starts and ends of turns", Section: "Events", step: conversation, check: checkEvents(func(all []message) string {
 		starts, ends := 0, 0
 		for _, m := range all {
 			switch m.Type {
@@ -45,7 +45,7 @@ var eventRules = []Rule{
 		}
 		return fmt.Sprintf("%d starts and %d ends", starts, ends)
 	})},
-	{Name: "events/types", Expected: "there are no other messages than starts, ends and errors", Section: "Events", needs: conversation, check: checkEvents(func(all []message) string {
+	{Name: "events/types", Expected: "there are no other messages than starts, ends and errors", Section: "Events", step: conversation, check: checkEvents(func(all []message) string {
 		for _, m := range all {
 			switch m.Type {
 			case protocol.TypeSpeakerStart, protocol.TypeSpeakerEnd, protocol.TypeError:
@@ -57,7 +57,7 @@ var eventRules = []Rule{
 		}
 		return "no other types"
 	})},
-	{Name: "events/speakers", Expected: "there are at most 8 labels", Section: "Labels", needs: conversation, check: checkTurns(func(turns []message) string {
+	{Name: "events/speakers", Expected: "there are at most 8 labels", Section: "Labels", step: conversation, check: checkTurns(func(turns []message) string {
 		seen := map[string]bool{}
 		for _, m := range turns {
 			seen[m.Speaker] = true
@@ -67,7 +67,7 @@ var eventRules = []Rule{
 		}
 		return fmt.Sprintf("%d labels", len(seen))
 	})},
-	{Name: "events/milliseconds", Expected: "timestamps are rounded to 1 ms", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(func(turns []message) string {
+	{Name: "events/milliseconds", Expected: "timestamps are rounded to 1 ms", Section: "Events", Chosen: true, step: conversation, check: checkTurns(func(turns []message) string {
 		for _, m := range turns {
 			if m.Timestamp != protocol.Round1ms(m.Timestamp) {
 				differs("%s", m.line())
@@ -75,7 +75,7 @@ var eventRules = []Rule{
 		}
 		return fmt.Sprintf("%d timestamps", len(turns))
 	})},
-	{Name: "events/received", Expected: "no timestamp is later than the audio received", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(func(turns []message) string {
+	{Name: "events/received", Expected: "no timestamp is later than the audio received", Section: "Events", Chosen: true, step: conversation, check: checkTurns(func(turns []message) string {
 		least := math.Inf(1)
 		for _, m := range turns {
 			behind := m.sent.Seconds() - m.Timestamp
@@ -88,7 +88,7 @@ var eventRules = []Rule{
 	})},
 	// This rule and those after it each test one property, whatever else is wrong: a
 	// fault is reported by its rule, and not by those that follow from it.
-	{Name: "events/pairs", Expected: "every start has exactly one end, also of turns that are open at end_of_stream", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(func(turns []message) string {
+	{Name: "events/pairs", Expected: "every start has exactly one end, also of turns that are open at end_of_stream", Section: "Events", Chosen: true, step: conversation, check: checkTurns(func(turns []message) string {
 		starts, ends := map[string]int{}, map[string]int{}
 		n := 0
 		for _, m := range turns {
@@ -106,7 +106,7 @@ var eventRules = []Rule{
 		}
 		return fmt.Sprintf("%d turns", n)
 	})},
-	{Name: "events/length", Expected: "the end of a turn is later than its start", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(func(turns []message) string {
+	{Name: "events/length", Expected: "the end of a turn is later than its start", Section: "Events", Chosen: true, step: conversation, check: checkTurns(func(turns []message) string {
 		began := map[string]message{}
 		shortest := math.Inf(1)
 		for _, m := range turns {
@@ -128,7 +128,7 @@ var eventRules = []Rule{
 		}
 		return fmt.Sprintf("the shortest turn has %.3f s", shortest)
 	})},
-	{Name: "events/order", Expected: "events leave in order of their timestamps", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(func(turns []message) string {
+	{Name: "events/order", Expected: "events leave in order of their timestamps", Section: "Events", Chosen: true, step: conversation, check: checkTurns(func(turns []message) string {
 		for i, m := range turns[1:] {
 			if m.Timestamp < turns[i].Timestamp {
 				differs("%s arrived after %s", m.line(), turns[i].line())
@@ -136,7 +136,7 @@ var eventRules = []Rule{
 		}
 		return fmt.Sprintf("%g to %g", turns[0].Timestamp, turns[len(turns)-1].Timestamp)
 	})},
-	{Name: "events/one-turn", Expected: "one label never has two open turns", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(func(turns []message) string {
+	{Name: "events/one-turn", Expected: "one label never has two open turns", Section: "Events", Chosen: true, step: conversation, check: checkTurns(func(turns []message) string {
 		open := map[string]bool{}
 		for _, m := range turns {
 			start := m.Type == protocol.TypeSpeakerStart
@@ -147,7 +147,7 @@ var eventRules = []Rule{
 		}
 		return fmt.Sprintf("%d labels", len(open))
 	})},
-	{Name: "events/labels", Expected: "labels are SPEAKER_00, SPEAKER_01, ... in order of first speech", Section: "Labels", Chosen: true, needs: conversation, check: checkTurns(func(turns []message) string {
+	{Name: "events/labels", Expected: "labels are SPEAKER_00, SPEAKER_01, ... in order of first speech", Section: "Labels", Chosen: true, step: conversation, check: checkTurns(func(turns []message) string {
 		seen := map[string]bool{}
 		var names []string
 		for _, m := range turns {

@@ -53,7 +53,7 @@ var jobRules = []Rule{
 	{Name: "jobs/failed", Expected: "a job without audio ends with the status failed, and output has the string error; before it has no output", Section: "Get a job", Chosen: true, check: func(p *prober) string {
 		return p.jobEnd(needs(p.newJob, "jobs/created")).expectFailed()
 	}},
-	{Name: "jobs/succeeded", Expected: "a job on speech ends with the status succeeded and both times; diarization has its turns in order of start, each with speaker, start and end", Section: "Get a job", Chosen: true, needs: diarized, check: func(p *prober) string {
+	{Name: "jobs/succeeded", Expected: "a job on speech ends with the status succeeded and both times; diarization has its turns in order of start, each with speaker, start and end", Section: "Get a job", Chosen: true, step: diarized, check: func(p *prober) string {
 		r := p.diarized()
 		fields := r.object()
 		for _, name := range []string{"createdAt", "updatedAt"} {
@@ -79,7 +79,7 @@ var jobRules = []Rule{
 		}
 		return fmt.Sprintf("%d turns", len(turns))
 	}},
-	{Name: "jobs/exclusive", Expected: "with exclusive the output also has exclusiveDiarization, turns without overlap", Section: "Results of a job", Chosen: true, needs: diarized, check: func(p *prober) string {
+	{Name: "jobs/exclusive", Expected: "with exclusive the output also has exclusiveDiarization, turns without overlap", Section: "Results of a job", Chosen: true, step: diarized, check: func(p *prober) string {
 		p.diarization()
 		turns := outputOf[struct {
 			Exclusive []struct {
@@ -97,7 +97,7 @@ var jobRules = []Rule{
 		}
 		return fmt.Sprintf("%d turns", len(turns))
 	}},
-	{Name: "jobs/confidence", Expected: "with turnLevelConfidence each turn has the confidence of all speakers, with confidence the output has that of each frame of 20 ms, all 0 to 100", Section: "Results of a job", Chosen: true, needs: diarized, check: func(p *prober) string {
+	{Name: "jobs/confidence", Expected: "with turnLevelConfidence each turn has the confidence of all speakers, with confidence the output has that of each frame of 20 ms, all 0 to 100", Section: "Results of a job", Chosen: true, step: diarized, check: func(p *prober) string {
 		p.diarization()
 		d := outputOf[struct {
 			Turns []struct {
@@ -126,7 +126,7 @@ var jobRules = []Rule{
 		}
 		return frames
 	}},
-	{Name: "jobs/cancel", Expected: "DELETE /v1/jobs/{id} cancels a job that is not over, which then has no output; one that has succeeded gets 409, an ApiError", Section: "Cancel a job", Chosen: true, needs: diarized, check: func(p *prober) string {
+	{Name: "jobs/cancel", Expected: "DELETE /v1/jobs/{id} cancels a job that is not over, which then has no output; one that has succeeded gets 409, an ApiError", Section: "Cancel a job", Chosen: true, step: diarized, check: func(p *prober) string {
 		p.diarization()
 		over := textOf(p.diarized().object(), "jobId")
 		p.expectError(http.StatusConflict, request{method: "DELETE", path: "/v1/jobs/" + over})
@@ -175,20 +175,20 @@ var jobRules = []Rule{
 		path := "/v1/jobs/" + needs(p.newJob, "jobs/created")
 		return p.expectError(http.StatusNotFound, request{method: "GET", path: path, auth: auth}, request{method: "DELETE", path: path, auth: auth})
 	}},
-	{Name: "jobs/voiceprint", Expected: "POST /v1/voiceprint on speech of one person succeeds, and output has the string voiceprint of at most 20,000 characters", Section: "Results of a job", Chosen: true, needs: voiceprinted, check: func(p *prober) string {
+	{Name: "jobs/voiceprint", Expected: "POST /v1/voiceprint on speech of one person succeeds, and output has the string voiceprint of at most 20,000 characters", Section: "Results of a job", Chosen: true, step: voiceprinted, check: func(p *prober) string {
 		v := outputOf[protocol.VoiceprintOutput](p.voiceprinted()).Voiceprint
 		if n := len(v); n == 0 || n > protocol.MaxVoiceprint {
 			differs("it has %d characters", n)
 		}
 		return fmt.Sprintf("%d characters", len(v))
 	}},
-	{Name: "jobs/one-person", Expected: "a voiceprint job on speech of several people fails, and output has the string error", Section: "Results of a job", Chosen: true, needs: diarized, check: func(p *prober) string {
+	{Name: "jobs/one-person", Expected: "a voiceprint job on speech of several people fails, and output has the string error", Section: "Results of a job", Chosen: true, step: diarized, check: func(p *prober) string {
 		if turns := p.diarization().Turns; !slices.ContainsFunc(turns, func(t protocol.JobTurn) bool { return t.Speaker != turns[0].Speaker }) {
 			skipped("the speech has one speaker only")
 		}
 		return p.jobEnd(p.jobID(p.createJob("voiceprint", locationBody(p.speechLocation())))).expectFailed()
 	}},
-	{Name: "jobs/identify", Expected: "POST /v1/identify with a voiceprint of one of the people gives the turns of that person its label as match and as speaker; the other speakers have the match null", Section: "Results of a job", Chosen: true, needs: identified, check: func(p *prober) string {
+	{Name: "jobs/identify", Expected: "POST /v1/identify with a voiceprint of one of the people gives the turns of that person its label as match and as speaker; the other speakers have the match null", Section: "Results of a job", Chosen: true, step: identified, check: func(p *prober) string {
 		d := outputOf[protocol.Identification](p.identified())
 		all := outputOf[struct{ Identification, Voiceprints []map[string]json.RawMessage }](p.identified())
 		for _, of := range slices.Concat(all.Identification, all.Voiceprints) {

@@ -111,7 +111,7 @@ var liveRules = []Rule{
 			`{"voiceprints":[{"label":"speaker_9","voiceprint":"x"}]}`, `{"voiceprints":[{"label":"Sam","voiceprint":"no voiceprint"}]}`,
 			`{"matching":7}`, `{"matching":{"threshold":101}}`, `{"matching":{"exclusive":"yes"}}`)
 	}},
-	{Name: "live/enrolled", Expected: "input returns the labels of voiceprints, without the voiceprints", Section: "Recognise people", Chosen: true, needs: voiceprinted, check: func(p *prober) string {
+	{Name: "live/enrolled", Expected: "input returns the labels of voiceprints, without the voiceprints", Section: "Recognise people", Chosen: true, step: voiceprinted, check: func(p *prober) string {
 		const want = `{"voiceprints":[{"label":"` + voiceprintLabel + `"}]}`
 		if input := p.inputOf("{" + p.enrolment() + "}"); !sameJSON(input, want) {
 			differs("input is %s", protocol.Clean(input, 200))
@@ -166,14 +166,14 @@ var liveRules = []Rule{
 		}
 		return "both are null"
 	}},
-	{Name: "status/running", Expected: `an open stream is "running", with startedAt and without completedAt`, Section: "Stream status", Chosen: true, needs: conversation, check: func(p *prober) string {
+	{Name: "status/running", Expected: `an open stream is "running", with startedAt and without completedAt`, Section: "Stream status", Chosen: true, step: conversation, check: func(p *prober) string {
 		e := p.conversation()
 		if e.during == nil {
 			skipped("the conversation ended too early: %s", e.end)
 		}
 		return statusIs(e.during, protocol.StatusRunning, false)
 	}},
-	{Name: "status/done", Expected: `after end_of_stream and its close a stream is "done", with both times`, Section: "Stream status", Chosen: true, needs: conversation, check: func(p *prober) string { return statusIs(p.conversation().after, protocol.StatusDone, true) }},
+	{Name: "status/done", Expected: `after end_of_stream and its close a stream is "done", with both times`, Section: "Stream status", Chosen: true, step: conversation, check: func(p *prober) string { return statusIs(p.conversation().after, protocol.StatusDone, true) }},
 	{Name: "status/closed", Expected: `a stream that its client closes with 1000 is "done"`, Section: "Stream status", Chosen: true, check: func(p *prober) string {
 		s := p.open()
 		defer s.close()
@@ -187,7 +187,7 @@ var liveRules = []Rule{
 		s.close()
 		return statusIs(p.finalStatus(s.id), protocol.StatusError, true)
 	}},
-	{Name: "status/times", Expected: "times have the form YYYY-MM-DDThh:mm:ssZ, and completedAt is not before startedAt", Section: "Get a stream", needs: conversation, check: func(p *prober) string {
+	{Name: "status/times", Expected: "times have the form YYYY-MM-DDThh:mm:ssZ, and completedAt is not before startedAt", Section: "Get a stream", step: conversation, check: func(p *prober) string {
 		e := p.conversation()
 		var at []time.Time
 		for _, name := range []string{"startedAt", "completedAt"} {

@@ -227,7 +227,7 @@ var mediaRules = []Rule{
 }
 
 var resultRules = []Rule{
-	{Name: "results/turns", Expected: "when a stream is done, media://live/ID/turns.rttm contains its turns as RTTM, the same as its events", Section: "Results of a stream", Chosen: true, needs: conversation, check: func(p *prober) string {
+	{Name: "results/turns", Expected: "when a stream is done, media://live/ID/turns.rttm contains its turns as RTTM, the same as its events", Section: "Results of a stream", Chosen: true, step: conversation, check: func(p *prober) string {
 		e, body := p.results("turns.rttm")
 		got, err := protocol.ReadRTTM(bytes.NewReader(body))
 		if err != nil {
@@ -239,7 +239,7 @@ var resultRules = []Rule{
 		}
 		return sameTurns(turns, turnsOf(e))
 	}},
-	{Name: "results/json", Expected: "media://live/ID/turns.json contains them as a JSON list of speaker, start and end", Section: "Results of a stream", Chosen: true, needs: conversation, check: func(p *prober) string {
+	{Name: "results/json", Expected: "media://live/ID/turns.json contains them as a JSON list of speaker, start and end", Section: "Results of a stream", Chosen: true, step: conversation, check: func(p *prober) string {
 		e, body := p.results("turns.json")
 		var turns []protocol.Turn
 		if json.Unmarshal(body, &turns) != nil {

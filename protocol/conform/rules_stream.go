@@ -12,7 +12,7 @@ import (
 )
 
 var streamRules = []Rule{
-	{Name: "stream/chunk", Expected: "binary frames of 6400 bytes at the pace of a microphone are accepted, without an error message", Section: "Audio frames", needs: conversation, check: func(p *prober) string {
+	{Name: "stream/chunk", Expected: "binary frames of 6400 bytes at the pace of a microphone are accepted, without an error message", Section: "Audio frames", step: conversation, check: func(p *prober) string {
 		e := p.conversation()
 		if texts := errorMessages(e.messages); len(texts) > 0 {
 			differs("during %.1f s of audio it sent the error %q", e.sent.Seconds(), texts[0])
@@ -82,7 +82,7 @@ var streamRules = []Rule{
 		}
 		return fmt.Sprintf("%q, close 1008", texts[0])
 	}},
-	{Name: "stream/silence", Expected: "no audio for 60 s: error message, close 1008", Section: "Pace", Chosen: true, Slow: true, needs: silence, check: func(p *prober) string {
+	{Name: "stream/silence", Expected: "no audio for 60 s: error message, close 1008", Section: "Pace", Chosen: true, Slow: true, step: silence, check: func(p *prober) string {
 		e := p.silence()
 		if !e.end.over || e.closeTook < 59*time.Second {
 			differs("%v after the last chunk, %s", e.closeTook.Round(time.Second), e.end)
@@ -112,7 +112,7 @@ var streamRules = []Rule{
 		}
 		return "a pong"
 	}},
-	{Name: "stream/keep-alive", Expected: "the service sends a ping every 5 s; a connection from which nothing arrives for 15 s, not even a pong, is lost: its status is error", Section: "Keep-alive", Chosen: true, needs: mute, check: func(p *prober) string {
+	{Name: "stream/keep-alive", Expected: "the service sends a ping every 5 s; a connection from which nothing arrives for 15 s, not even a pong, is lost: its status is error", Section: "Keep-alive", Chosen: true, step: mute, check: func(p *prober) string {
 		e := p.mute()
 		seen := fmt.Sprintf("%.1f s without a pong, after %d pings, %s", e.closeTook.Seconds(), e.pings, e.end)
 		if e.pings < 2 || !e.end.over || e.closeTook < 14*time.Second {
@@ -121,7 +121,7 @@ var streamRules = []Rule{
 		statusIs(p.finalStatus(e.id), protocol.StatusError, true)
 		return seen
 	}},
-	{Name: "stream/end", Expected: "after end_of_stream the stream is closed with 1000 within 2 s", Section: "End of stream", Chosen: true, needs: conversation, check: func(p *prober) string { return p.expectNormalEnd(p.conversation()) }},
+	{Name: "stream/end", Expected: "after end_of_stream the stream is closed with 1000 within 2 s", Section: "End of stream", Chosen: true, step: conversation, check: func(p *prober) string { return p.expectNormalEnd(p.conversation()) }},
 	{Name: "stream/end-empty", Expected: "the same without audio, and without an event", Section: "End of stream", Chosen: true, check: func(p *prober) string {
 		s := p.open()
 		defer s.close()

@@ -83,7 +83,7 @@ var tokenRules = []Rule{
 		}
 		return "one succeeded, five failed with 401"
 	}},
-	{Name: "token/lifetime", Expected: "an unused token is not valid after 10 minutes", Section: "Stream token", Chosen: true, Slow: true, needs: oldToken, check: func(p *prober) string {
+	{Name: "token/lifetime", Expected: "an unused token is not valid after 10 minutes", Section: "Stream token", Chosen: true, Slow: true, step: oldToken, check: func(p *prober) string {
 		p.oldToken().expectAPIError(http.StatusUnauthorized)
 		return "401 after 10 minutes and 5 s"
 	}},

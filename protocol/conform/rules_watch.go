@@ -68,11 +68,11 @@ var watchRules = []Rule{
 }
 
 var resumeRules = []Rule{
-	{Name: "resume/resumed", Expected: "a stream that resumes another one of the account has resumed, which is true", Section: "Resume a stream", Chosen: true, needs: conversation, check: func(p *prober) string {
+	{Name: "resume/resumed", Expected: "a stream that resumes another one of the account has resumed, which is true", Section: "Resume a stream", Chosen: true, step: conversation, check: func(p *prober) string {
 		p.resumed()
 		return "resumed"
 	}},
-	{Name: "resume/labels", Expected: "it gives the same people the same labels", Section: "Resume a stream", Chosen: true, needs: conversation, check: func(p *prober) string {
+	{Name: "resume/labels", Expected: "it gives the same people the same labels", Section: "Resume a stream", Chosen: true, step: conversation, check: func(p *prober) string {
 		r := p.resumed()
 		if r.want == "" {
 			skipped("the conversation has no second speaker with a turn of 2 s")
@@ -83,14 +83,14 @@ var resumeRules = []Rule{
 		}
 		return protocol.Label(r.want)
 	}},
-	{Name: "resume/status", Expected: "the status of the earlier stream gets resumedBy, the id of the stream that has resumed it", Section: "Resume a stream", Chosen: true, needs: conversation, check: func(p *prober) string {
+	{Name: "resume/status", Expected: "the status of the earlier stream gets resumedBy, the id of the stream that has resumed it", Section: "Resume a stream", Chosen: true, step: conversation, check: func(p *prober) string {
 		r := p.resumed()
 		if by := p.status(p.conversation().id)["resumedBy"]; !sameJSON(string(by), fmt.Sprintf("%q", r.id)) {
 			differs("resumedBy is %s, and %s has resumed it", by, r.id)
 		}
 		return r.id
 	}},
-	{Name: "resume/resumable", Expected: "a stream that was lost has resumable, which is true, and one that is done does not have it", Section: "Resume a stream", Chosen: true, needs: conversation, check: func(p *prober) string {
+	{Name: "resume/resumable", Expected: "a stream that was lost has resumable, which is true, and one that is done does not have it", Section: "Resume a stream", Chosen: true, step: conversation, check: func(p *prober) string {
 		p.resumed() // resuming may not be offered
 		s := p.open()
 		_ = s.chunk(make([]float32, protocol.ChunkSamples))
@@ -107,7 +107,7 @@ var resumeRules = []Rule{
 		}
 		return "not resumed"
 	}},
-	{Name: "resume/foreign", Expected: "a stream of another account is not resumed", Section: "Resume a stream", Chosen: true, needs: conversation, check: func(p *prober) string {
+	{Name: "resume/foreign", Expected: "a stream of another account is not resumed", Section: "Resume a stream", Chosen: true, step: conversation, check: func(p *prober) string {
 		a := post("/v1/live", resume(p.conversation().id))
 		a.auth = bearer(p.OtherKey, "a key of another account: --other-key KEY")
 		p.expectNew(a)

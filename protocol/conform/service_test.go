@@ -227,7 +227,7 @@ func TestStreamRules(t *testing.T) {
 			tt.wrong(s)
 			only := tt.differs // and all rules that are quick
 			for _, r := range streamRules {
-				if r.needs == nil && s.closeAfter == 0 || name == "correct" && !r.Slow && r.Name != "stream/keep-alive" {
+				if r.step == nil && s.closeAfter == 0 || name == "correct" && !r.Slow && r.Name != "stream/keep-alive" {
 					only = append(only, r.Name)
 				}
 			}
@@ -528,7 +528,7 @@ func TestRules(t *testing.T) {
 		}
 	}
 	for _, r := range eventRules {
-		if r.needs == nil {
+		if r.step == nil {
 			t.Errorf("%s does not start the conversation", r.Name)
 		}
 	}
