@@ -16,8 +16,9 @@ import (
 // streams, voiceprints, and the queries of addresses. The zero value knows no
 // secret. It is safe for concurrent use.
 type Redactor struct {
-	mu    sync.Mutex
-	words []string
+	mu       sync.Mutex
+	words    []string // in the order in which they were added
+	replacer *strings.Replacer
 }
 
 const redacted = "[redacted]"
@@ -48,9 +49,15 @@ func (r *Redactor) Add(word string) {
 		return
 	}
 	if len(r.words) == maxSecrets {
-		r.words = slices.Delete(slices.Clone(r.words), 1, 2) // Text reads the old slice without the lock
+		r.words = slices.Delete(r.words, 1, 2)
 	}
 	r.words = append(r.words, word)
+	// The longest first: one may be a part of another, of which the rest would stay.
+	var pairs []string
+	for _, w := range slices.SortedFunc(slices.Values(r.words), func(a, b string) int { return len(b) - len(a) }) {
+		pairs = append(pairs, w, redacted)
+	}
+	r.replacer = strings.NewReplacer(pairs...)
 }
 
 // AddURL is AddQuery for an address that may not be valid.
@@ -86,10 +93,10 @@ var (
 // Text is s without the secrets, and without the query of any address.
 func (r *Redactor) Text(s string) string {
 	r.mu.Lock()
-	words := r.words
+	replacer := r.replacer
 	r.mu.Unlock()
-	for _, w := range words {
-		s = strings.ReplaceAll(s, w, redacted)
+	if replacer != nil {
+		s = replacer.Replace(s)
 	}
 	if strings.Contains(s, "://") {
 		s = query.ReplaceAllString(s, "${1}?"+redacted)

@@ -48,6 +48,10 @@ func TestRedactor(t *testing.T) {
 	if got := r.Text("12345 true 987654 abc/def abc%2Fdef"); got != "12345 true [redacted] [redacted] [redacted]" {
 		t.Errorf("got %q", got)
 	}
+	r.AddURL("wss://h/p?id=session-7&token=session-7.signature")
+	if got := r.Text("session-7.signature"); got != redacted {
+		t.Errorf("of a token that begins as another value, %q is left", got)
+	}
 	for i := range 10 * maxSecrets {
 		r.Add(fmt.Sprintf("secret-%d", i))
 	}
