@@ -24,7 +24,7 @@ func (m *model) drawLatest(c *canvas.Canvas, l layout, s *display.Session) {
 	if len(entries) == 0 {
 		return
 	}
-	clockEnd := 3 + l.name + 1 + max(l.talk, len(display.Clock(latest(s)))) // after an hour, clocks are longer than talk times
+	clockEnd := 3 + l.name + 1 + max(l.talk, len(display.Clock(maxTime(s)))) // after an hour, clocks are longer than talk times
 	x := max(l.gutter, clockEnd+1) + 9
 	width := l.w - x - 1
 	c.Text(3, l.latestY, l.w-4, "latest turns", canvas.Dim)

@@ -249,15 +249,15 @@ func (m *model) drawListRow(c *canvas.Canvas, x, y, w int, s *display.Session, r
 
 // textIndent is the column of names and text.
 func textIndent(s *display.Session) int {
-	if latest(s) >= 3600 {
+	if maxTime(s) >= 3600 {
 		return 10
 	}
 	return 8
 }
 
-// latest bounds the times of turns and bookmarks: a replay has bookmarks that it has not come to,
+// maxTime bounds the times of turns and bookmarks: a replay has bookmarks that it has not come to,
 // and a service that errs may be ahead of the audio.
-func latest(s *display.Session) float64 { return max(s.Position, s.Length, s.Timeline.Decided) }
+func maxTime(s *display.Session) float64 { return max(s.Position, s.Length, s.Timeline.Decided) }
 
 func (m *model) openList() { m.list, m.presenter = &listView{}, false }
 
