@@ -27,7 +27,7 @@ func (m *model) drawHelp(c *canvas.Canvas) {
 	shown := m.helpBindings()
 	switch box, keys := m.helpBox(shown), m.helpPages()-m.wireFiguresPages(); {
 	case m.help > keys:
-		wire.DrawFigures(c, m.wireFrame(), m.help-keys)
+		wire.DrawFigures(c, m.wireFrame(), m.help-keys, m.pageKeys())
 	case box.fits(m.w, m.h):
 		m.drawHelpBox(c, shown, box)
 	default:
@@ -57,6 +57,14 @@ func (m *model) helpPages() int {
 	}
 	perPage := m.helpColumns(shown) * m.helpRows()
 	return (len(shown)+perPage-1)/perPage + m.wireFiguresPages()
+}
+
+// pageKeys are the keys of a page of the help: the one that opens it closes the last.
+func (m *model) pageKeys() string {
+	if m.help < m.helpPages() {
+		return m.keyOf("help") + " next, " + m.keyOf("back") + " closes"
+	}
+	return m.keyOf("help") + " closes"
 }
 
 // legendEntry is a glyph and its meaning.
@@ -185,7 +193,7 @@ func (m *model) drawHelpPage(c *canvas.Canvas, shown []binding, pages int) {
 	c.Fill(0, 0, m.w, m.h, "", canvas.Plain)
 	title := "keys"
 	if m.helpPages() > 1 {
-		title = fmt.Sprintf("keys %d of %d, %s next, %s closes", m.help, pages, m.keyOf("help"), m.keyOf("back"))
+		title = fmt.Sprintf("keys %d of %d, %s", m.help, pages, m.pageKeys())
 	}
 	used := c.Text(1, 0, m.w-2, title, canvas.Dim)
 	page, stream := m.addresses()

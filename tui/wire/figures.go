@@ -8,7 +8,7 @@ import (
 
 // The help of the wire view has another page, or several: what its figures mean.
 //
-//	figures 1 of 1, ? next, esc closes
+//	figures 1 of 1, ? closes
 //	lag, max           from sending audio to its event; the largest so far
 //	ping, no pong for  round trip of a ping; age of the oldest without a pong
 
@@ -54,10 +54,10 @@ func FiguresPages(w, h int) int {
 	return (len(figures) + perPage - 1) / perPage
 }
 
-// DrawFigures draws a page of them, from 1, over the whole screen.
-func DrawFigures(c *canvas.Canvas, s Screen, page int) {
+// DrawFigures draws a page of them, from 1, over the whole screen; keys says how to go on.
+func DrawFigures(c *canvas.Canvas, s Screen, page int, keys string) {
 	c.Fill(0, 0, s.W, s.H, "", canvas.Plain)
-	c.Text(1, 0, s.W-2, fmt.Sprintf("figures %d of %d, %s next, %s closes", page, FiguresPages(s.W, s.H), s.Key("help"), s.Key("back")), canvas.Dim)
+	c.Text(1, 0, s.W-2, fmt.Sprintf("figures %d of %d, %s", page, FiguresPages(s.W, s.H), keys), canvas.Dim)
 	figures, texts, width := figuresLines(s.W)
 	rows := max(s.H-1, 1)
 	for i := (page - 1) * rows; i < min(page*rows, len(texts)); i++ {
