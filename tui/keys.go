@@ -398,7 +398,7 @@ func (m *model) back() {
 }
 
 func (m *model) toggleFreeze() {
-	m.cursor = -1
+	m.cursor, m.presenter = -1, false // which always shows the present
 	if m.frozen != nil {
 		m.frozen = nil
 		m.view.scrolled = false

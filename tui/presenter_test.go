@@ -76,3 +76,10 @@ func TestPresenterGoesToATime(t *testing.T) {
 		}
 	}
 }
+
+// TestPresenterIsNotFrozen: it shows the present; what is frozen is seen.
+func TestPresenterIsNotFrozen(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
+	press(m, "f", "space")
+	screenHas(t, m, "FROZEN")
+}
