@@ -141,7 +141,7 @@ func newBindings() []binding {
 
 		{keys: []string{":"}, name: "command", help: "command, or time", short: "command", on: anyScreen, do: action((*model).askCommand)},
 		{keys: []string{"M"}, name: "mouse", help: "mouse off, to copy", short: "mouse", on: anyScreen, do: (*model).toggleMouse},
-		{keys: []string{"ctrl+z"}, name: "suspend", help: "suspend", on: anyScreen, needs: func(o Options) bool { return !o.NoSuspend }, do: func(*model) tea.Cmd { return tea.Suspend }, always: true},
+		{keys: []string{"ctrl+z"}, name: "suspend", help: "suspend", on: anyScreen, needs: func(o Options) bool { return !o.NoSuspend }, do: (*model).suspend, always: true},
 	}
 }
 
@@ -430,6 +430,11 @@ func (m *model) quit() tea.Cmd {
 		return nil
 	}
 	return m.end()
+}
+
+func (m *model) suspend() tea.Cmd {
+	m.suspended = true
+	return tea.Suspend
 }
 
 // interrupt ends the display at once.

@@ -40,8 +40,9 @@ const (
 )
 
 type (
-	tickMsg  struct{}
-	endedMsg struct{} // the context of Run has ended
+	tickMsg      struct{}
+	endedMsg     struct{} // the context of Run has ended
+	continuedMsg struct{} // the program goes on after it was stopped
 )
 
 // model is the one Bubble Tea model. Update changes it and never waits; View
@@ -96,6 +97,7 @@ type model struct {
 	quitAsked bool            // quitting has asked for confirmation
 	quitWaits bool            // for what runs
 
+	suspended   bool // by ctrl+z, until the program goes on
 	interrupted bool // by ctrl+c
 	quitting    bool // by q or ctrl+c
 }
@@ -112,14 +114,14 @@ func newModel(ctx context.Context, o Options, t *canvas.Theme, g *canvas.Glyphs)
 
 func (m *model) Init() tea.Cmd {
 	m.refresh()
-	return tea.Batch(m.tick(), m.awaitEnd, m.awaitMessage)
+	return tea.Batch(m.tick(), m.awaitEnd, m.awaitMessage, m.awaitContinued)
 }
 
 func (m *model) tick() tea.Cmd {
 	return tea.Tick(tickInterval, func(time.Time) tea.Msg { return tickMsg{} })
 }
 
-// awaitEnd and awaitMessage are commands: Bubble Tea runs each on a goroutine,
+// awaitEnd, awaitMessage and awaitContinued are commands: Bubble Tea runs each on a goroutine,
 // which ends with ctx.
 func (m *model) awaitEnd() tea.Msg {
 	<-m.ctx.Done()
@@ -132,6 +134,15 @@ func (m *model) awaitMessage() tea.Msg {
 		return nil
 	case msg := <-m.o.Messages:
 		return msg
+	}
+}
+
+func (m *model) awaitContinued() tea.Msg {
+	select {
+	case <-m.ctx.Done():
+		return nil
+	case <-m.o.Continued:
+		return continuedMsg{}
 	}
 }
 
@@ -161,6 +172,12 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.asyncDone(msg)
 	case listedMsg:
 		m.microphonesListed(msg)
+	case continuedMsg:
+		if m.suspended { // Bubble Tea does it
+			m.suspended = false
+			return m, m.awaitContinued
+		}
+		return m, tea.Batch(redraw(), m.awaitContinued)
 	case tea.ResumeMsg:
 		if m.mouse { // Bubble Tea has turned it off
 			return m, tea.EnableMouseCellMotion

@@ -43,6 +43,9 @@ type Options struct {
 	Keys Keymap
 	// NoSuspend leaves out ctrl+z: no shell could continue the program.
 	NoSuspend bool
+	// Continued tells that the program goes on after it was stopped, by ctrl+z or from
+	// elsewhere, after which the terminal is as the shell had it; nil = it is never.
+	Continued <-chan os.Signal
 	// Mouse starts with the mouse on; a key turns it off, to select text.
 	Mouse bool
 }
@@ -159,3 +162,16 @@ func guardCommand(cmd tea.Cmd) tea.Cmd {
 		return msg
 	}
 }
+
+// redraw is a command that takes the terminal as if another program had used it.
+func redraw() tea.Cmd {
+	return tea.Exec(otherProgram{}, func(error) tea.Msg { return tea.ResumeMsg{} })
+}
+
+// otherProgram is one that has ended.
+type otherProgram struct{}
+
+func (otherProgram) Run() error          { return nil }
+func (otherProgram) SetStdin(io.Reader)  {}
+func (otherProgram) SetStdout(io.Writer) {}
+func (otherProgram) SetStderr(io.Writer) {}

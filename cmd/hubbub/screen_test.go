@@ -84,7 +84,8 @@ func TestScreenColours(t *testing.T) {
 	}
 }
 
-// TestScreenSuspend: ctrl+z restores the terminal for the shell, fg the complete screen.
+// TestScreenSuspend: ctrl+z restores the terminal for the shell, fg the complete screen, also of a program
+// that another one stopped, which restored nothing.
 func TestScreenSuspend(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
@@ -93,24 +94,33 @@ func TestScreenSuspend(t *testing.T) {
 	x := newTerminal(t)
 	x.open(100, 30, "PS1='prompt> ' exec bash --noprofile --norc -i")
 	x.Shows(`^prompt>`)
-	x.Types(shellquote.Join(slices.Concat([]string{"env"}, programEnv(), []string{testProgram(t), "live", "--input", talkFile(t, 0), "--pace", "fast"})...))
+	x.Types(shellquote.Join(slices.Concat([]string{"sh", "-c", `echo $$ >pid; exec env "$@"`, "sh"}, programEnv(), []string{testProgram(t), "live", "--input", talkFile(t, 0), "--pace", "fast"})...))
 	x.Keys("Enter")
 	x.Shows("SPEAKER_00", "finished")
-	for range 2 {
-		x.Keys("C-z")
-		if screen := x.Shows("Stopped"); strings.Contains(screen, "finished") {
-			t.Errorf("the suspended screen is still there:\n%s", screen)
+	for _, stop := range []string{"-TSTP", "", "-STOP", "", "-STOP"} {
+		if stop == "" {
+			x.Keys("C-z")
+			if screen := x.Shows("Stopped"); strings.Contains(screen, "finished") {
+				t.Errorf("the suspended screen is still there:\n%s", screen)
+			}
+		} else {
+			pid, err := os.ReadFile(filepath.Join(x.dir, "pid"))
+			testkit.NoError(t, err)
+			testkit.NoError(t, exec.Command("kill", stop, strings.TrimSpace(string(pid))).Run())
+			x.Shows("Stopped")
 		}
 		x.Keys("stty -a | grep -o -w -e icanon -e -icanon", "Enter")
 		x.Shows("^icanon")
 		x.Keys("clear; fg", "Enter")
-		screen := x.Shows("SPEAKER_00", "SPEAKER_02", "finished")
-		if n := strings.Count("\n"+screen, "\n hubbub "); n != 1 {
-			t.Errorf("the resumed screen is not whole:\n%s", screen)
-		}
+		testkit.Eventually(t, "the whole screen and nothing else", func() bool {
+			screen := "\n" + x.Screen()
+			return strings.Count(screen, "\n hubbub ") == 1 && strings.Contains(screen, "finished") && !strings.Contains(screen, "prompt>")
+		})
+		x.Keys("?") // and keys work
+		x.Shows("set a bookmark")
+		x.Keys("?")
+		testkit.Eventually(t, "no help", func() bool { return !strings.Contains(x.Screen(), "set a bookmark") })
 	}
-	x.Keys("?") // and keys work
-	x.Shows("set a bookmark")
 }
 
 // TestScreenRecords starts and stops recordings with a key: each is a recording of

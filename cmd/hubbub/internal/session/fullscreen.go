@@ -54,6 +54,9 @@ func (f *fullScreen) run(_, ctx context.Context) error {
 	if screen, ok := f.streams.Stdout.(*os.File); ok {
 		defer crash.StartMonitor(screen, crash.ResetScreen)()
 	}
+	signals, end := continued()
+	defer end()
+	f.options.Continued = signals
 	err := tui.Run(ctx, f.options)
 	f.quit()
 	switch {

@@ -23,5 +23,7 @@ func editLines(*os.File, io.Reader, *os.File) *lineEditor { return nil }
 
 func (*lineEditor) close() {}
 
-// suspendable is about ctrl+z, which exists on Unix only.
+// suspendable and continued are about programs that are stopped, which exist on Unix only.
 func suspendable() bool { return false }
+
+func continued() (signals chan os.Signal, end func()) { return nil, func() {} }

@@ -91,14 +91,20 @@ func suspendable() bool {
 	return err == nil && session != unix.Getpgrp()
 }
 
+// continued tells that the program goes on after it was stopped, until end.
+func continued() (signals chan os.Signal, end func()) {
+	signals = make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGCONT)
+	return signals, func() { signal.Stop(signals) }
+}
+
 // suspend gives the terminal back to the shell until the program is continued.
 func (e *lineEditor) suspend() {
-	continued := make(chan os.Signal, 1)
-	signal.Notify(continued, syscall.SIGCONT)
-	defer signal.Stop(continued)
+	signals, end := continued()
+	defer end()
 	_ = term.Restore(e.fd, e.before)
 	_ = syscall.Kill(0, syscall.SIGTSTP)
-	<-continued
+	<-signals
 	_, _ = term.MakeRaw(e.fd)
 	e.resize()
 }
