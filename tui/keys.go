@@ -132,7 +132,7 @@ func newBindings() []binding {
 		{keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, shown: "1-9", hint: "only", help: "that lane only", on: listScreen, digit: (*model).onlyTurnsOf},
 		{keys: []string{"/"}, name: "filter", hint: "filter", help: "filter by text", on: listScreen, do: action((*model).askListFilter)},
 		{keys: []string{"y"}, name: "copy", hint: "copy", help: "copy row, or all", on: listScreen, do: (*model).copyRows},
-		{keys: []string{">"}, name: "reassign", hint: "reassign", help: "reassign the turn", on: listScreen, do: action((*model).reassign)},
+		{keys: []string{">"}, name: "move", hint: "move", help: "move the turn", on: listScreen, do: action((*model).moveTurn)},
 
 		{keys: []string{"enter"}, name: "use", hint: "use", help: "use that microphone", on: microphoneScreen, do: (*model).useMicrophone},
 		{keys: []string{"up", "k"}, name: "previous microphone", hint: "select", help: "select a microphone", on: microphoneScreen, do: microphoneBy(-1)},

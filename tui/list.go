@@ -385,8 +385,8 @@ func (m *model) copyRows() tea.Cmd {
 	return m.copyText(b.String(), display.Count(len(rows), "row"), instead)
 }
 
-// reassign asks whose turn the selected one is.
-func (m *model) reassign() {
+// moveTurn asks to whom the selected turn is moved.
+func (m *model) moveTurn() {
 	r, ok := m.selectedRow()
 	s := m.session()
 	switch {
@@ -409,7 +409,7 @@ func (m *model) reassign() {
 	m.askLane(laneChoice{
 		except: r.label,
 		prompt: func(name string) string {
-			return "the turn of " + r.name + " at " + display.Clock(r.at) + " is " + name + "'s?"
+			return "move the turn of " + r.name + " at " + display.Clock(r.at) + " to " + name + "?"
 		},
 		do: func(m *model, to string) {
 			if to == r.label {

@@ -148,9 +148,9 @@ func TestListCopies(t *testing.T) {
 	screenHas(t, m, fmt.Sprintf("%d rows sent to the terminal's clipboard (OSC 52, not every terminal takes it; select one, or export with", len(rows)))
 }
 
-// One turn is given to another speaker, and back by undo; exports and replays
+// One turn is moved to another speaker, and back by undo; exports and replays
 // take the same annotations.
-func TestListReassignsATurn(t *testing.T) {
+func TestListMovesATurn(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 120, 34)
 	press(m, "t", "up", "up")
 	r, _ := m.selectedRow()
@@ -167,7 +167,7 @@ func TestListReassignsATurn(t *testing.T) {
 		t.Errorf("%d turns, before there were %d", got, before)
 	}
 	press(m, "u")
-	screenHas(t, m, "undone: the turn at "+display.Clock(r.at)+" given to "+s.Speakers[to].Name)
+	screenHas(t, m, "undone: the turn at "+display.Clock(r.at)+" moved to "+s.Speakers[to].Name)
 	if a, _ := m.annotations.Load(); !a.Equal(protocol.Annotations{}) {
 		t.Error("undo leaves the turn with the other speaker")
 	}
@@ -178,7 +178,7 @@ func TestListReassignsATurn(t *testing.T) {
 	for _, lane := range []string{"1", "2", "3", "4"} { // the turn stays selected
 		press(m, ">", lane)
 		if got, _ := m.selectedRow(); got.at > r.at || got.turn.End <= r.at || got.label != m.session().Speakers[lane[0]-'1'].Label {
-			t.Errorf("after the turn at %v was given to lane %s, that of %s at %v is selected", r.at, lane, got.name, got.at)
+			t.Errorf("after the turn at %v was moved to lane %s, that of %s at %v is selected", r.at, lane, got.name, got.at)
 		}
 	}
 }
@@ -239,9 +239,9 @@ func TestCommandsByName(t *testing.T) {
 	typeText(m, ":turns")
 	press(m, "enter")
 	screenHas(t, m, "turns and bookmarks")
-	typeText(m, ":reass") // a command of the list
+	typeText(m, ":mov") // a command of the list
 	press(m, "enter")
-	screenHas(t, m, "is SPEAKER_0")
+	screenHas(t, m, "move the turn of SPEAKER_0")
 	press(m, "esc")
 	typeText(m, ":sort") // one of the timeline beside it
 	press(m, "enter")

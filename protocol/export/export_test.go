@@ -86,7 +86,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A turn that was given to another speaker is theirs in what is exported; a
+// A turn that was moved to another speaker is theirs in what is exported; a
 // speaker without any other turn is not there.
 func TestTurnOfAnotherSpeaker(t *testing.T) {
 	a := annotated(t, rename("A", "Anna"), func(a protocol.Annotations) (protocol.Annotations, error) { return a.MoveTurn("B", 3, 4, "A") })

@@ -175,7 +175,7 @@ func ChangeText(from, to protocol.Annotations) string {
 	}
 	if a, b := from.Moves(), to.Moves(); len(b) > len(a) {
 		m := b[len(b)-1]
-		return "the turn at " + Clock(m.Start) + " given to " + TerminalSafe(to.Name(m.To))
+		return "the turn at " + Clock(m.Start) + " moved to " + TerminalSafe(to.Name(m.To))
 	}
 	if k, ok := missingBookmark(to, from); ok {
 		if _, replaced := missingBookmark(from, to); replaced {

@@ -46,7 +46,7 @@ func commands() []command {
 		{words: []string{"remember"}, args: "WHO", help: "learns the voice of a named speaker, so that later sessions recognise it", needs: func(o display.Controls) bool { return o.Memory != nil }, do: (*Accessible).remember},
 		{words: []string{"never"}, help: "never offers to remember a voice again", needs: func(o display.Controls) bool { return o.Memory != nil }, do: (*Accessible).never},
 		{words: []string{"merge"}, args: "WHO WHOM", help: "merges the first speaker into the second", do: (*Accessible).merge},
-		{words: []string{"move"}, args: "WHO TIME WHOM", help: "gives the turn of the first speaker at that time to the second", do: (*Accessible).move},
+		{words: []string{"move"}, args: "WHO TIME WHOM", help: "moves the turn of the first speaker at that time to the second", do: (*Accessible).move},
 		{words: []string{"mute"}, args: "WHO", help: "excludes a speaker from the shares, or includes them again", do: (*Accessible).mute},
 		{words: []string{"bookmark", "b", "mark"}, args: "[NOTE]", help: "sets a bookmark at the present position", do: (*Accessible).bookmark},
 		{words: []string{"unbookmark", "unmark"}, args: "TIME", help: "removes the bookmark at that time", do: (*Accessible).unbookmark},

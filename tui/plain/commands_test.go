@@ -76,7 +76,7 @@ func TestCommands(t *testing.T) {
 		{"search Löwe", "Anna Löwe, 0:49 to 0:50.\nAnna Löwe, 0:58 to 0:58.\n6 results found.\n"},
 		{"move 2 0:46 anna löwe", "The turn at 0:45 is Anna Löwe's now. Undo reverts it.\n"},
 		{"last 5", "Anna Löwe, 0:45 to 0:49.\n"},
-		{"undo", "Undone: the turn at 0:45 given to Anna Löwe.\n"},
+		{"undo", "Undone: the turn at 0:45 moved to Anna Löwe.\n"},
 		{"move 2 x 1", "\"x\" is not a time; type 90, 1:30 or 1:02:03.\n"},
 		{"move 2 0:44 1", "anna has no turn at 0:44 that is over; last lists turns.\n"},
 		{"move 2 0:45 2", "It is anna's turn already.\n"},
