@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"hubbub/protocol"
 	"hubbub/tui/display"
@@ -84,7 +86,10 @@ func (a *Accessible) Error(text string) error {
 }
 
 // Notice reports something worth knowing.
-func (a *Accessible) Notice(text string) error { return a.printf("%s", text) }
+func (a *Accessible) Notice(text string) error {
+	first, size := utf8.DecodeRuneInString(text)
+	return a.printf("%c%s", unicode.ToUpper(first), text[size:])
+}
 
 // State reports what is new since the last call: the source and its notice, the
 // connection and its problems, who has begun to speak, lost audio, the end. It

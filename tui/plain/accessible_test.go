@@ -61,7 +61,7 @@ Warning: the device lost audio 2 times.
 Warning: "desk" delivers only silence: is it muted? Microphone lists others.
 Warning: no audio from "desk" since 0:10. Microphone lists others.
 Input ended, waiting for the last turns.
-recording kept in talk/
+Recording kept in talk/
 Connection closed.
 Finished after 0:20.
 Connection failed: connection lost.

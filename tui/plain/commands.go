@@ -125,7 +125,7 @@ func (a *Accessible) who(string) error {
 		if s.Speaking(p) {
 			text += ", speaking now"
 		}
-		_ = a.printf("%s.", text)
+		_ = a.Notice(text + ".")
 	}
 	return a.failure()
 }
@@ -307,7 +307,7 @@ func (a *Accessible) export(string) error {
 		return a.result("", err)
 	}
 	a.o.Annotations.MarkSaved(annotations, revision)
-	return a.printf("%s", text)
+	return a.Notice(text)
 }
 
 // result answers what was done, if anything, or what went wrong and what to do.
@@ -319,7 +319,7 @@ func (a *Accessible) result(text string, err error) error {
 			_ = a.printf("%s", next)
 		}
 	case text != "":
-		_ = a.printf("%s.", text)
+		_ = a.Notice(text + ".")
 	}
 	return a.failure()
 }

@@ -190,7 +190,7 @@ func TestRecordCommand(t *testing.T) {
 	_ = c.Run("record")
 	fails = hint.Add(errors.New("cannot record"), "Choose another folder.")
 	_ = c.Run("rec")
-	if want := "recording into monday.\nError: cannot record\nChoose another folder.\n"; b.String() != want {
+	if want := "Recording into monday.\nError: cannot record\nChoose another folder.\n"; b.String() != want {
 		t.Errorf("got %q, want %q", b, want)
 	}
 }
@@ -210,14 +210,14 @@ func TestRememberCommands(t *testing.T) {
 SPEAKER_00 is now Anna.
 Remember the voice of Anna, on this machine only? Type remember Anna, or never, to stop being asked.
 Anna is now Ann.
-a voiceprint is stored in /home/sam/voices.
+A voiceprint is stored in /home/sam/voices.
 No speaker is called nobody; who lists all.
 SPEAKER_02 is now Kim.
 A voice of Kim is stored already. Type remember Kim to replace it with this one, or never, to stop being asked.
-hubbub does not ask again. remember still learns a voice.
+You are not asked again. Remember still learns a voice.
 SPEAKER_01 is now Ben.
 Ann is now Eva.
-the voiceprint of Ann is stored as Eva now.
+The voiceprint of Ann is stored as Eva now.
 `
 	if b.String() != want || !slices.Equal(f.Calls, []string{"SPEAKER_00"}) {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.TrimSpace(b.String()), want)

@@ -144,7 +144,7 @@ func (a *Accessible) remember(args string) error {
 }
 
 func (a *Accessible) never(string) error {
-	return a.result("hubbub does not ask again. remember still learns a voice", a.o.Memory.Never())
+	return a.result("you are not asked again. Remember still learns a voice", a.o.Memory.Never())
 }
 
 // correctVoices applies changed names to what was learnt in this session.

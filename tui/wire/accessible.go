@@ -28,7 +28,7 @@ func Sentences(s trace.Status, now time.Time) (out []string) {
 	add("The stream has been open for %s, %s sent, %s received.", display.Clock(now.Sub(s.Opened).Seconds()),
 		display.Count(s.Messages[0], "message"), display.Count(s.Messages[1], "message"))
 	if s.Chunks > 0 {
-		text := fmt.Sprintf("Audio goes out at %.2f times real time, %s", s.Pace, display.Ahead(s.Ahead))
+		text := fmt.Sprintf("The pace of the audio is %.2f, %s", s.Pace, display.Ahead(s.Ahead))
 		if s.Waiting >= 0 {
 			text += ", " + display.Count(s.Waiting, "chunk") + " in the queue"
 		}

@@ -130,7 +130,7 @@ func TestSentencesHaveOneFullStop(t *testing.T) {
 func TestSentences(t *testing.T) {
 	s := trace.Status{Opened: now.Add(-time.Minute), Messages: [2]int64{600, 1}, Chunks: 590, Pace: 1, Ahead: -1200 * time.Millisecond, Waiting: 1, MaxGap: 2 * time.Second, Lag: -1,
 		Ping: 20 * time.Millisecond, Unanswered: now.Add(-3 * time.Second), Faults: 2}
-	want := []string{"The stream has been open for 1:00, 600 messages sent, 1 message received.", "Audio goes out at 1.00 times real time, 1.2 s behind, 1 chunk in the queue.",
+	want := []string{"The stream has been open for 1:00, 600 messages sent, 1 message received.", "The pace of the audio is 1.00, 1.2 s behind, 1 chunk in the queue.",
 		"Warning: no chunk went out for 2.0 s within the last seconds.", "Warning: no answer to a ping for 3.0 s.", "2 faults so far."}
 	if got := Sentences(s, now); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

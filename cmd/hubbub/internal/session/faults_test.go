@@ -62,6 +62,9 @@ func TestFaultyMessagesAreReported(t *testing.T) {
 			text = out.String()
 		}
 		for _, line := range want {
+			if output == "" && slices.Contains(counts, line) { // a sentence
+				line = strings.ToUpper(line[:1]) + line[1:]
+			}
 			if n := strings.Count(text, line); n != 1 {
 				t.Errorf("output %q: %q is there %d times:\n%s", output, line, n, text)
 			}

@@ -158,7 +158,7 @@ func TestGapsAreReportedOnce(t *testing.T) {
 	testkit.NoError(t, d.notice(describeChange(&changed, d), false))
 	testkit.NoError(t, reportInput(capture.Stats{Device: "desk"}, capture.Stats{Device: "headset", Gaps: []capture.Gap{{Start: 70, End: 72}}}, d))
 	testkit.NoError(t, d.out.State(display.State{Gaps: []protocol.Span{changed.Gap, {Start: 70, End: 72}}}))
-	want := `the stream continues; the service does not know its speakers and gives them new labels: merge joins them
+	want := `The stream continues; the service does not know its speakers and gives them new labels: merge joins them
 "headset" is used instead of "desk"
 Connecting to the server.
 Warning: for 2.5 seconds from 1:01 on the speakers are unknown.

@@ -146,7 +146,7 @@ func TestFailureOfTheWords(t *testing.T) {
 	w.failures <- errors.New("it does not respond")
 	o := output{display: d, transcriber: w}
 	o.wordsFailed()
-	if want := "it does not respond. Check --words."; !strings.Contains(out.String(), want) {
+	if want := "It does not respond. Check --words."; !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in %q", want, out.String())
 	}
 }
