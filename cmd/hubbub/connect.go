@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -86,6 +87,17 @@ func (f *serviceFlags) complete(cmd *cobra.Command) error {
 		return hint.Add(fmt.Errorf("cannot ask the key ring for the API key: %w", err), "Unlock the key ring, or give the key in HUBBUB_API_KEY.")
 	}
 	return nil
+}
+
+// trust are the flags without which another one may not trust the service.
+func (f *serviceFlags) trust() string {
+	switch {
+	case f.ca != "":
+		return " " + shellquote.Join("--ca", f.ca)
+	case f.insecure:
+		return " --insecure"
+	}
+	return ""
 }
 
 // completeFromSettings applies the settings first.
@@ -173,7 +185,6 @@ type serviceClient struct {
 	name    string // display name of the service; without credentials
 	key     string
 	latency time.Duration // of the built-in server; 0 = unknown
-	shared  bool          // others can watch its streams
 	// close also shuts the built-in server down. Its error is why that ended by
 	// itself before, nil otherwise.
 	close func() error
@@ -193,7 +204,7 @@ func (a *App) connect(ctx context.Context, f serviceFlags, o connectOptions) (*s
 		if err != nil {
 			return nil, err
 		}
-		return &serviceClient{Client: c, name: protocol.ShownAddress(f.server), key: f.apiKey, shared: true,
+		return &serviceClient{Client: c, name: protocol.ShownAddress(f.server), key: f.apiKey,
 			close: func() error { c.Close(); return nil }}, nil
 	}
 	key := rand.Text()

@@ -318,7 +318,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	defer transcriber.Close()
 	live := session.NewLive(session.LiveParts{
 		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Recorder: recorder, Annotations: annotations, Voices: learner, Transcriber: transcriber,
-		Server: server.name, Latency: server.latency, Shared: server.shared,
+		Server: server.name, Latency: server.latency, Shared: f.server != "", Trust: f.trust(),
 	})
 	a.onSecondInterrupt(live.SkipWords)
 	return session.Run(ctx, live, display)

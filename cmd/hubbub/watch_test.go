@@ -21,6 +21,7 @@ func TestWatch(t *testing.T) {
 	ca := filepath.Join(data, "ca.pem")
 	sender := start(t, "live", "--input", talkFile(t, 20), "--server", url, "--api-key", "k", "--ca", ca, "--output", "events")
 	id := sender.stream()
+	sender.says("hubbub watch "+id+" --server "+url+" --ca "+ca, 1)
 	way := newCutter(t, url)
 	rec := filepath.Join(t.TempDir(), "rec")
 	early := start(t, "watch", id, "--server", way.url, "--api-key", "k", "--ca", ca, "--output", "events", "--record", rec)

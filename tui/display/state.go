@@ -62,8 +62,8 @@ type State struct {
 	// Started is when the session began; zero = not yet.
 	Started time.Time
 	// Stream is the service's id of the stream, with which others can watch it;
-	// "" where nobody else can.
-	Stream string
+	// "" where nobody else can. Trust are the flags that they need for it, beside its address.
+	Stream, Trust string
 	// Page is the address of the page for an audience; "" = there is none.
 	Page string
 	// Watching says that another client sends the stream and this one only

@@ -129,5 +129,5 @@ func watchNotice(s display.State) string {
 	if s.Stream == "" || s.Watching {
 		return ""
 	}
-	return "others can watch with: hubbub watch " + s.Stream + " --server " + s.Server
+	return "others can watch with: hubbub watch " + s.Stream + " --server " + s.Server + s.Trust
 }

@@ -44,6 +44,7 @@ type LiveParts struct {
 	Server      string        // display name
 	Latency     time.Duration // of the built-in server; 0 = unknown
 	Shared      bool          // others can watch the stream: the service is a remote one
+	Trust       string        // flags that they need to trust it
 }
 
 // Live is a session whose audio is sent to a service. A lost stream is resumed;

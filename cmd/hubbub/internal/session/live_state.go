@@ -55,7 +55,7 @@ func (l *Live) state() display.State {
 		st.Level = st.Levels[n-1]
 	}
 	if l.Shared {
-		st.Stream = protocol.Clean(stream.ID, 64)
+		st.Stream, st.Trust = protocol.Clean(stream.ID, 64), l.Trust
 	}
 	l.mu.Lock()
 	st.Conn, st.ConnReason = l.conn, l.reason

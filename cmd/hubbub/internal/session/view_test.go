@@ -220,7 +220,7 @@ func TestSaveTrace(t *testing.T) {
 
 // TestWatchNotice offers a stream only to those who can watch it.
 func TestWatchNotice(t *testing.T) {
-	if n := watchNotice(display.State{Stream: "x", Server: "https://a.example"}); n != "others can watch with: hubbub watch x --server https://a.example" {
+	if n := watchNotice(display.State{Stream: "x", Server: "https://a.example", Trust: " --ca ca.pem"}); n != "others can watch with: hubbub watch x --server https://a.example --ca ca.pem" {
 		t.Error(n)
 	}
 	for _, st := range []display.State{{}, {Stream: "x", Watching: true}} {
