@@ -54,7 +54,7 @@ func OpenRecording(ctx context.Context, path string, selected Channels, stall ti
 	if failed != nil {
 		return nil, failed
 	}
-	source, failed = openStream(ctx, newPump(d, d), Info{Kind: File, Name: path, Base: baseName(path)}, selected, &d.notices)
+	source, failed = openStream(ctx, newPump(d, d), Info{Kind: File, Name: path, Base: RTTMName(path)}, selected, &d.notices)
 	if failed != nil {
 		_ = d.Close()
 		if reason := d.end(); reason != nil && ctx.Err() == nil && !errors.As(failed, new(channelsError)) {

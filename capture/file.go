@@ -54,7 +54,7 @@ func openAt(ctx context.Context, f io.ReaderAt, size int64, path string, selecte
 	if err != nil {
 		return nil, err
 	}
-	return newDecoded(Info{Kind: File, Name: path, Base: baseName(path)}, dec, selected, n)
+	return newDecoded(Info{Kind: File, Name: path, Base: RTTMName(path)}, dec, selected, n)
 }
 
 // The demo: a scripted conversation of four synthetic voices, made by

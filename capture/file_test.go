@@ -46,11 +46,11 @@ func refused(t *testing.T, name, input, text string) {
 	capturetest.Rejected(t, name, err, text)
 }
 
-func TestBaseName(t *testing.T) {
+func TestRTTMName(t *testing.T) {
 	for path, want := range map[string]string{
-		"/x/monday.meeting.wav": "monday.meeting", "a b.flac": "a_b", ".wav": "live", "noending": "noending",
+		"/x/monday.meeting.wav": "monday.meeting", "a b.flac": "a_b", ".hidden": ".hidden", ".hidden.wav": ".hidden", "noending": "noending", " .wav": "live", "/": "live",
 	} {
-		if got := baseName(path); got != want {
+		if got := RTTMName(path); got != want {
 			t.Errorf("%q: %q, want %q", path, got, want)
 		}
 	}

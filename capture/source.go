@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -157,12 +158,16 @@ func IsDevice(input string) bool {
 	return system == "mic" || system == "speakers" || device.FindRecorder(system) != nil
 }
 
-// baseName is the RTTM name of a path: the file name without its extension and
-// without blanks, which separate the columns of RTTM.
-func baseName(path string) string {
+// FileName is the name of a file without its ending; one such as .hidden has none.
+func FileName(path string) string {
 	base := filepath.Base(path)
-	base = strings.TrimSuffix(base, filepath.Ext(base))
-	base = strings.Join(strings.Fields(base), "_")
+	return cmp.Or(strings.TrimSuffix(base, filepath.Ext(base)), base)
+}
+
+// RTTMName is the name of a file in RTTM: without its ending and without blanks, which
+// separate the columns there.
+func RTTMName(path string) string {
+	base := strings.Join(strings.Fields(FileName(path)), "_")
 	if base == "" || base == "." || base == string(filepath.Separator) {
 		return "live"
 	}

@@ -38,7 +38,7 @@ func openPipe(ctx context.Context, path string, selected Channels) (Source, erro
 		if err != nil {
 			return nil, hint.Errorf("Check the name.", "cannot open %s: %w", path, err)
 		}
-		return openStream(ctx, newPump(f, f), Info{Kind: File, Name: path, Base: baseName(path)}, selected, &audiofile.Notices{})
+		return openStream(ctx, newPump(f, f), Info{Kind: File, Name: path, Base: RTTMName(path)}, selected, &audiofile.Notices{})
 	}
 }
 

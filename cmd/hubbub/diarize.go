@@ -214,6 +214,10 @@ func (d *diarizer) fail(ctx context.Context, i int, err error) error {
 // replaced only if the user agrees.
 func (d *diarizer) paths(files []string) ([]string, error) {
 	paths, names := make([]string, len(files)), make([]string, len(files))
+	nameOf := capture.FileName
+	if d.flags.out == "" { // rttm, which names them
+		nameOf = capture.RTTMName
+	}
 	var extension string
 	for _, f := range diarizeFiles {
 		if f.output == d.flags.output.value {
@@ -230,8 +234,7 @@ func (d *diarizer) paths(files []string) ([]string, error) {
 		if st, err := os.Stat(file); err == nil && d.words != nil && !st.IsDir() && !st.Mode().IsRegular() {
 			return nil, usage.Error("--words reads its input twice, and "+file+" is not a regular file", "Write it into a file first.")
 		}
-		base := filepath.Base(file)
-		names[i] = strings.TrimSuffix(base, filepath.Ext(base))
+		names[i] = nameOf(file)
 		if first := slices.IndexFunc(names[:i], func(name string) bool { return sameName(name, names[i], runtime.GOOS) }); first >= 0 {
 			return nil, usage.Error(fmt.Sprintf("the results of %s and %s have the same name, %s", files[first], file, names[i]), "Diarize them one after the other, into different folders or files.")
 		}
