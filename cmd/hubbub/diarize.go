@@ -366,11 +366,7 @@ func (d *diarizer) render(w io.Writer, c recording.Content, dir string) error {
 		}
 		return nil
 	default:
-		format, err := export.ParseFormat(output)
-		if err != nil {
-			return err
-		}
-		return export.Write(w, format, c.Document(dir, "auto"))
+		return export.Write(w, export.Format(output), c.Document(dir, "auto"))
 	}
 }
 

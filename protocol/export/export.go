@@ -23,7 +23,7 @@ const (
 	JSON     Format = "json"     // everything, as one object
 	CSV      Format = "csv"      // RFC 4180, one turn or bookmark per row
 	Audacity Format = "audacity" // label track: start, end and text, separated by tabs
-	WebVTT   Format = "webvtt"   // W3C WebVTT, one cue per turn
+	WebVTT   Format = "vtt"      // W3C WebVTT, one cue per turn
 	HTML     Format = "html"     // a page with the timeline, for a browser
 )
 
@@ -39,18 +39,10 @@ func FormatNames() []string {
 	return names
 }
 
-// ParseFormat parses the name of a format, in any case. "vtt", "labels" and "txt"
-// are synonyms.
+// ParseFormat parses the name of a format, in any case.
 func ParseFormat(s string) (Format, error) {
-	switch f := Format(strings.ToLower(strings.TrimSpace(s))); f {
-	case "vtt":
-		return WebVTT, nil
-	case "labels", "txt":
-		return Audacity, nil
-	default:
-		if slices.Contains(Formats(), f) {
-			return f, nil
-		}
+	if f := Format(strings.ToLower(strings.TrimSpace(s))); slices.Contains(Formats(), f) {
+		return f, nil
 	}
 	return "", fmt.Errorf("unknown export format %q: it must be one of %s", s, strings.Join(FormatNames(), ", "))
 }
@@ -60,8 +52,6 @@ func (f Format) File() string {
 	switch f {
 	case Audacity:
 		return "labels.txt"
-	case WebVTT:
-		return "turns.vtt"
 	case HTML:
 		return "timeline.html"
 	case RTTM:

@@ -169,12 +169,12 @@ func TestWrongTurns(t *testing.T) {
 }
 
 func TestParseFormat(t *testing.T) {
-	for in, want := range map[string]Format{"rttm": RTTM, " HTML ": HTML, "vtt": WebVTT, "labels": Audacity} {
+	for in, want := range map[string]Format{"rttm": RTTM, " HTML ": HTML, "vtt": WebVTT} {
 		if got, err := ParseFormat(in); err != nil || got != want {
 			t.Errorf("%q is %q, %v", in, got, err)
 		}
 	}
-	if _, err := ParseFormat("pdf"); err == nil || !strings.Contains(err.Error(), "webvtt") {
+	if _, err := ParseFormat("pdf"); err == nil || !strings.Contains(err.Error(), "audacity, vtt, html") {
 		t.Errorf("pdf: %v", err)
 	}
 }
