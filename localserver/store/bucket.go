@@ -144,14 +144,17 @@ func (b bucket) remove(ctx context.Context, key string, revision uint64) error {
 
 // keys returns the keys that match a pattern, removed ones with a marker included.
 func (b bucket) keys(ctx context.Context, pattern string) (keys []string, err error) {
-	info, err := b.stream.Info(ctx, jetstream.WithSubjectFilter(b.prefix+pattern))
-	if err != nil {
-		return nil, err
-	}
-	for subject := range info.State.Subjects {
-		keys = append(keys, strings.TrimPrefix(subject, b.prefix))
-	}
-	return keys, nil
+	err = retry(ctx, func(ctx context.Context) error {
+		info, err := b.stream.Info(ctx, jetstream.WithSubjectFilter(b.prefix+pattern))
+		if err != nil {
+			return err
+		}
+		for subject := range info.State.Subjects {
+			keys = append(keys, strings.TrimPrefix(subject, b.prefix))
+		}
+		return nil
+	})
+	return keys, err
 }
 
 // decode decodes the JSON value of a key. After an error it is the zero value.

@@ -178,3 +178,27 @@ func TestListsOfAReplicaThatIsBehind(t *testing.T) {
 		}
 	}
 }
+
+// leaderless is a NATS stream of which first a replica that is behind responds, without a leader.
+type leaderless struct {
+	jetstream.Stream
+	asked int
+}
+
+func (l *leaderless) Info(ctx context.Context, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	if l.asked++; l.asked == 1 {
+		return &jetstream.StreamInfo{Cluster: &jetstream.ClusterInfo{Name: "test"}}, nil
+	}
+	return l.Stream.Info(ctx, opts...)
+}
+
+// The keys of a bucket are those that its leader has.
+func TestKeysOfALeader(t *testing.T) {
+	s := open(t, "")
+	testkit.NoError(t, s.secrets.Put(t.Context(), "key", nil))
+	b := s.secrets
+	b.stream.Stream = &leaderless{Stream: b.stream.Stream}
+	if keys, err := b.keys(t.Context(), ">"); err != nil || len(keys) != 1 {
+		t.Errorf("%q (%v)", keys, err)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"hubbub/localserver/store/embedded"
 	"hubbub/protocol/diskspace"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -112,6 +113,16 @@ func (r removable) Purge(ctx context.Context, opts ...jetstream.StreamPurgeOpt) 
 		return err
 	}
 	return r.Stream.Purge(ctx, opts...)
+}
+
+// Info is that of the leader. While there is none, a NATS server also returns that of a replica,
+// which may be behind.
+func (r removable) Info(ctx context.Context, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	info, err := r.Stream.Info(ctx, opts...)
+	if err == nil && info.Cluster != nil && info.Cluster.Leader == "" {
+		return nil, nats.ErrNoResponders
+	}
+	return info, err
 }
 
 // SecureDeleteMsg removes a message and overwrites its bytes, for which the NATS server writes
