@@ -306,7 +306,8 @@ func each[T any](ctx context.Context, b bucket, pattern string, visit func(key s
 }
 
 // watchIdle is after how long without a value a watcher has no more of what was
-// stored. It does not say so when the last ones are removed before it has read them.
+// stored. It does not say so when the last ones are removed before it has read them, nor
+// when its NATS server does not respond, which NATS may choose for it.
 const watchIdle = time.Second
 
 // newest watches the keys until it has seen the newest value of each one: all up to the
@@ -317,12 +318,24 @@ func (b bucket) newest(ctx context.Context, patterns []string) (map[string]jetst
 	if err != nil {
 		return nil, err
 	}
-	lister, err := b.kv.WatchFiltered(ctx, slices.Clone(patterns)) // it changes them
-	if err != nil {
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	creation := time.AfterFunc(watchIdle, cancel)
+	lister, err := b.kv.WatchFiltered(watching, slices.Clone(patterns)) // it changes them
+	if lister != nil {
+		defer func() {
+			_ = lister.Stop()
+			for range lister.Updates() { // it would wait for ever until each one is taken
+			}
+		}()
+	}
+	entries := map[string]jetstream.KeyValueEntry{}
+	switch {
+	case !creation.Stop():
+		return entries, nil
+	case err != nil:
 		return nil, err
 	}
-	defer func() { _ = lister.Stop() }()
-	entries := map[string]jetstream.KeyValueEntry{}
 	idle := time.NewTimer(watchIdle)
 	defer idle.Stop()
 	for complete, seen := false, uint64(0); !complete || seen < upTo; {
@@ -392,7 +405,10 @@ func (b bucket) addMissed(ctx context.Context, patterns []string, entries map[st
 					continue
 				}
 				complete = false // while it is read, others may be written
-				entries[key], err = b.Get(ctx, key)
+				err = retry(ctx, func(ctx context.Context) (err error) {
+					entries[key], err = b.Get(ctx, key)
+					return err
+				})
 				if errors.Is(err, jetstream.ErrKeyNotFound) {
 					entries[key] = nil
 				} else if err != nil {

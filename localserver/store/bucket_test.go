@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -122,7 +123,8 @@ func TestWriteDuringAnotherOne(t *testing.T) {
 	}
 }
 
-// late is a bucket whose watchers see these entries alone.
+// late is a bucket whose watchers see these entries alone; nil = their NATS server does not
+// respond.
 type late struct {
 	jetstream.KeyValue
 	sees []jetstream.KeyValueEntry
@@ -135,7 +137,16 @@ type lateWatcher struct {
 
 func (w lateWatcher) Updates() <-chan jetstream.KeyValueEntry { return w.updates }
 
+func (w lateWatcher) Stop() error {
+	close(w.updates)
+	return w.KeyWatcher.Stop()
+}
+
 func (l late) WatchFiltered(ctx context.Context, keys []string, opts ...jetstream.WatchOpt) (jetstream.KeyWatcher, error) {
+	if l.sees == nil {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	w, err := l.KeyValue.WatchFiltered(ctx, keys, opts...)
 	updates := make(chan jetstream.KeyValueEntry, len(l.sees))
 	for _, entry := range l.sees {
@@ -147,7 +158,9 @@ func (l late) WatchFiltered(ctx context.Context, keys []string, opts ...jetstrea
 // A list has the newest values, whatever the replica has that its watcher reads.
 func TestListsOfAReplicaThatIsBehind(t *testing.T) {
 	s := open(t, "")
-	ctx, kv := t.Context(), s.secrets.kv
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	kv := s.secrets.kv
 	write := func(value string) jetstream.KeyValueEntry {
 		_, err := kv.Put(ctx, "key", []byte(value))
 		testkit.NoError(t, err)
@@ -164,6 +177,7 @@ func TestListsOfAReplicaThatIsBehind(t *testing.T) {
 		{"nothing", 1, []jetstream.KeyValueEntry{nil}},
 		{"the newest value later", clusterReplicas, []jetstream.KeyValueEntry{older, nil, newest}},
 		{"an older value", clusterReplicas, []jetstream.KeyValueEntry{older, nil}},
+		{"no response", clusterReplicas, nil},
 	} {
 		s.replicas = c.replicas
 		b := s.secrets

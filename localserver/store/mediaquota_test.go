@@ -197,16 +197,16 @@ func TestKeysThatAWatcherMissed(t *testing.T) {
 	}
 }
 
-// removing removes keys after a watcher was created and before it has read them.
-type removing struct {
+// watched is a bucket that calls a function with each watcher, before that is read.
+type watched struct {
 	jetstream.KeyValue
-	remove func()
+	created func(jetstream.KeyWatcher)
 }
 
-func (r removing) WatchFiltered(ctx context.Context, keys []string, opts ...jetstream.WatchOpt) (jetstream.KeyWatcher, error) {
-	w, err := r.KeyValue.WatchFiltered(ctx, keys, opts...)
-	r.remove()
-	return w, err
+func (w watched) WatchFiltered(ctx context.Context, keys []string, opts ...jetstream.WatchOpt) (jetstream.KeyWatcher, error) {
+	watcher, err := w.KeyValue.WatchFiltered(ctx, keys, opts...)
+	w.created(watcher)
+	return watcher, err
 }
 
 // Keys that are removed while they are read delay nobody for long, also if they are the
@@ -220,7 +220,7 @@ func TestKeysThatAreRemovedMeanwhile(t *testing.T) {
 	for i := range all { // more than a watcher reads ahead
 		testkit.NoError(t, names.Put(ctx, fmt.Sprint("n.a.", i), make([]byte, 16<<10)))
 	}
-	names.kv = removing{names.kv, func() {
+	names.kv = watched{names.kv, func(jetstream.KeyWatcher) {
 		for i := kept; i < all; i++ {
 			if err := names.remove(ctx, fmt.Sprint("n.a.", i), 0); err != nil {
 				t.Error(err)
@@ -238,4 +238,25 @@ func TestKeysThatAreRemovedMeanwhile(t *testing.T) {
 		}
 	}
 	testkit.NoError(t, err)
+}
+
+// A list that its caller gives up leaves no watcher behind.
+func TestListThatIsGivenUp(t *testing.T) {
+	s := openQuota(t, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	names := s.media.names
+	for i := range 1000 { // more than a watcher reads ahead
+		testkit.NoError(t, names.Put(ctx, fmt.Sprint("n.a.", i), nil))
+	}
+	var left jetstream.KeyWatcher
+	names.kv = watched{names.kv, func(w jetstream.KeyWatcher) {
+		left = w
+		testkit.Eventually(t, "a watcher that waits", func() bool { return len(w.Updates()) == cap(w.Updates()) })
+		cancel()
+	}}
+	err := names.each(ctx, []string{"n.a.*"}, func(jetstream.KeyValueEntry) error { return nil })
+	if _, waits := <-left.Updates(); waits || !errors.Is(err, context.Canceled) {
+		t.Errorf("a watcher is left: %t (%v)", waits, err)
+	}
 }
