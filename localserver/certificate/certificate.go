@@ -124,6 +124,10 @@ func Load(o Config, dir string, hosts []string, now func() time.Time, log *slog.
 		attributes = append(attributes, "ca", file)
 	}
 	log.Info("self-signed certificate; clients trust it with --ca", attributes...)
+	if from := c.pair.Leaf.NotBefore; now().Before(from) {
+		log.Warn("the TLS certificate is not valid yet: the clock is behind, or it was ahead; if it is right, delete the certificate and restart",
+			"from", from, "file", filepath.Join(dir, File))
+	}
 	c.log, c.now = log, now
 	if dir != "" { // otherwise no client could learn to trust another one
 		c.renew = func() (*Certificate, error) { return Load(o, dir, hosts, now, log) }
@@ -239,10 +243,11 @@ func parse(raw []byte) (*Certificate, error) {
 }
 
 // valid reports whether the certificate covers all names, and will for
-// renewBefore.
+// renewBefore. One that is not valid yet is kept, because clients trust it: the clock of a
+// machine may be behind until it is synchronised.
 func (c *Certificate) valid(names []string, addresses []net.IP, now time.Time) bool {
 	leaf := c.pair.Leaf
-	if now.Before(leaf.NotBefore) || now.Add(renewBefore).After(leaf.NotAfter) {
+	if now.Add(renewBefore).After(leaf.NotAfter) {
 		return false
 	}
 	for _, a := range addresses {

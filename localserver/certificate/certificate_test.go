@@ -117,6 +117,29 @@ func TestSelfSignedIsRenewed(t *testing.T) {
 	}
 }
 
+// A clock that is behind when the server starts costs no certificate that clients trust.
+func TestClockBehindTheCertificate(t *testing.T) {
+	t.Parallel()
+	dir, now := t.TempDir(), time.Now()
+	var log bytes.Buffer
+	load := func(at time.Time) []byte {
+		t.Helper()
+		log.Reset()
+		c, err := Load(Config{Mode: SelfSigned}, dir, nil, func() time.Time { return at }, slog.New(slog.NewTextHandler(&log, nil)))
+		testkit.NoError(t, err)
+		return c.CAPEM()
+	}
+	first := load(now)
+	for _, behind := range []time.Duration{0, 24 * time.Hour, 20 * 365 * 24 * time.Hour} {
+		if !bytes.Equal(first, load(now.Add(-behind))) {
+			t.Errorf("%v behind: the certificate was replaced", behind)
+		}
+		if strings.Contains(log.String(), "not valid yet") != (behind > 0) {
+			t.Errorf("%v behind: %s", behind, log.String())
+		}
+	}
+}
+
 // A certificate that has expired is used, since only the operator can replace it, but the log
 // says so.
 func TestExpiredCertificateFiles(t *testing.T) {
