@@ -97,7 +97,8 @@ func (s *Store) openCluster(ctx context.Context, o Options) error {
 		case err == nil:
 			return nil
 		case hasCode(err, codeNoReplicas):
-			s.replicas = 1 // a single server, at its operator's risk
+			s.replicas = 1
+			s.log.Warn("the NATS server is not in a cluster: everything is stored once, and is lost with its disk", "server", s.conn.ConnectedServerName())
 			continue
 		}
 		select {

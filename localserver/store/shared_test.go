@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -215,4 +217,21 @@ func TestAmendedJournalIsClosedToItsWriter(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A NATS server that is in no cluster can be used, but the log says that nothing is replicated.
+func TestOneNATSServer(t *testing.T) {
+	n, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT,
+		NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()})
+	testkit.NoError(t, err)
+	n.Start()
+	defer n.WaitForShutdown()
+	defer n.Shutdown()
+	var log bytes.Buffer
+	s, err := Open(t.Context(), Options{URL: n.ClientURL(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	testkit.NoError(t, err)
+	testkit.NoError(t, errors.Join(s.Ping(t.Context()), s.Close()))
+	if got := log.String(); strings.Count(got, "stored once") != 1 {
+		t.Errorf("log: %s", got)
+	}
 }
