@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"hubbub/capture/audiofile"
 	"hubbub/localserver/apikeys"
 	"hubbub/protocol/testkit"
@@ -51,6 +53,31 @@ func (h *host) webhook(calls chan called) called {
 	}
 }
 
+// documentedWebhook compares a request of a webhook with openapi.json.
+func documentedWebhook(t *testing.T, c called) {
+	t.Helper()
+	doc := newContract(t, openAPI)
+	at := []string{"components", "callbacks", "JobEnded", "{$request.body#/webhook}", "post"}
+	operation, _ := doc.at(at...)
+	documented := map[string]bool{}
+	for i, p := range operation.(map[string]any)["parameters"].([]any) {
+		p := p.(map[string]any)
+		name := p["name"].(string)
+		documented[name] = true
+		if value := c.header.Get(name); value != "" || p["required"] == true {
+			doc.matches(name, value, append(at, "parameters", fmt.Sprint(i), "schema")...)
+		}
+	}
+	for name := range c.header {
+		if strings.HasPrefix(name, "X-") && !documented[name] {
+			t.Errorf("%s is not documented", name)
+		}
+	}
+	body, err := jsonschema.UnmarshalJSON(strings.NewReader(c.body))
+	testkit.NoError(t, err)
+	doc.matches(c.body, body, append(at, "requestBody", "content", c.header.Get("Content-Type"), "schema")...)
+}
+
 // TestWebhook verifies the signature, the body and the retry of webhooks.
 func TestWebhook(t *testing.T) {
 	t.Parallel()
@@ -65,6 +92,7 @@ func TestWebhook(t *testing.T) {
 	want := fmt.Sprintf(`{"jobId":%q,"status":"succeeded","output":{"diarization":[]}}`, id)
 	for try := range 2 {
 		c := h.webhook(calls)
+		documentedWebhook(t, c)
 		timestamp := c.header.Get("X-Request-Timestamp")
 		mac := hmac.New(sha256.New, []byte(secret))
 		fmt.Fprintf(mac, "v0:%s:%s", timestamp, c.body)
@@ -81,7 +109,8 @@ func TestWebhook(t *testing.T) {
 		`{"url":"media://gone","webhook":"%s"}`:                             `"status":"failed"}`,
 	} {
 		h.submit("diarize", fmt.Sprintf(body, url))
-		if c := h.webhook(calls); !strings.HasSuffix(c.body, end) {
+		c := h.webhook(calls)
+		if documentedWebhook(t, c); !strings.HasSuffix(c.body, end) {
 			t.Errorf("%s: %s", body, c.body)
 		}
 	}
