@@ -167,8 +167,10 @@ func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) error {
 		case j.Status != store.JobCanceled:
 			return refused(http.StatusConflict, "The job is over: "+string(j.Status))
 		}
-		s.jobs.Cancel(j, was == store.JobCreated || was == store.JobPending)
-		s.log.Info("job canceled", "request", requestID(r.Context()), "job", j.ID)
+		if !was.Over() {
+			s.jobs.Cancel(j, was != store.JobRunning)
+			s.log.Info("job canceled", "request", requestID(r.Context()), "job", j.ID)
+		}
 		return respond(w, http.StatusOK, protocol.JobStatus{JobID: j.ID, Status: string(j.Status), CreatedAt: protocol.FormatTime(j.Created), UpdatedAt: protocol.FormatTime(j.Updated)})
 	}
 }

@@ -198,13 +198,15 @@ func (r *Runner) call() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), storeTimeout)
 }
 
-// Cancel ends a job that was canceled. A worker of this node stops at once, one of
-// another node notices it, and a job that waited for one leaves the queue.
+// Cancel ends a job that was canceled. A worker of this node stops at once. Otherwise the
+// job leaves the queue: it waited, or its worker is on another node, which notices it, or dead.
 func (r *Runner) Cancel(j store.Job, waited bool) {
 	if a, runs := r.active.Load(j.ID); runs {
 		a.(*attempt).end(errLost)
-	} else if waited {
-		r.Counters.Canceled.Add(1)
-		r.leaveQueue(j, j.Entry)
+		return
 	}
+	if waited {
+		r.Counters.Canceled.Add(1)
+	}
+	r.leaveQueue(j, j.Entry)
 }

@@ -296,18 +296,20 @@ func cancelRecord(t *testing.T, s Store, id string) store.Job {
 	return j
 }
 
-// TestCanceledWhileItWaits: a job that is canceled before a worker has taken it leaves the
-// queue, and its webhook is queued.
-func TestCanceledWhileItWaits(t *testing.T) {
+// TestCanceledWhileNobodyRunsIt: a job that is canceled before a worker has taken it, or whose
+// worker is not on this node and may be dead, leaves the queue, and its webhook is queued.
+func TestCanceledWhileNobodyRunsIt(t *testing.T) {
 	t.Parallel()
-	s := openStore(t)
-	j := newJob("a", "x")
-	j.Hook = &store.JobHook{URL: "https://x.example/"}
-	id := submit(t, s, j)
-	runner(t, s, 0, nil).Cancel(cancelRecord(t, s, id), true)
-	for q, want := range map[store.Queue]int{store.RunQueue: 0, store.HookQueue: 1} {
-		if n, err := s.Queued(t.Context(), q); n != want || err != nil {
-			t.Errorf("%s: %d queued, want %d (%v)", q, n, want, err)
+	for _, status := range []store.JobStatus{store.JobCreated, store.JobPending, store.JobRunning} {
+		s := openStore(t)
+		j := newJob("a", "x")
+		j.Status, j.Hook = status, &store.JobHook{URL: "https://x.example/"}
+		id := submit(t, s, j)
+		runner(t, s, 0, nil).Cancel(cancelRecord(t, s, id), status != store.JobRunning)
+		for q, want := range map[store.Queue]int{store.RunQueue: 0, store.HookQueue: 1} {
+			if n, err := s.Queued(t.Context(), q); n != want || err != nil {
+				t.Errorf("%s, %s: %d queued, want %d (%v)", status, q, n, want, err)
+			}
 		}
 	}
 }
