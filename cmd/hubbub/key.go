@@ -80,7 +80,7 @@ after it has expired.`,
 	}
 	addOutput(cmd, &output)
 	return a.onData(cmd, dataFolder, func(_ context.Context, data string, _ []string) (string, error) {
-		records, unread := apikeys.List(data)
+		records, unread := apikeys.List(data, time.Now())
 		if err := a.printKeys(records, output.value); err != nil {
 			return "", err
 		}

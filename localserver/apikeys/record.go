@@ -71,9 +71,10 @@ func recordName(id string) string {
 }
 
 // List returns the records of the API keys of a data folder, oldest first: of
-// those that were created in it or revoked in it.
-func List(dataDir string) ([]Record, error) {
+// those that were created in it or revoked in it, and did not expire long ago.
+func List(dataDir string, now time.Time) ([]Record, error) {
 	named, err := readRecords(dataDir)
+	maps.DeleteFunc(named, func(_ string, r Record) bool { return r.expired(now, keptRecord) })
 	created := func(r Record) time.Time {
 		if r.Created == nil { // unknown: first
 			return time.Time{}

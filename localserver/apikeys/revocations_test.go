@@ -17,7 +17,7 @@ import (
 // recordOf returns the only record of an account.
 func recordOf(t *testing.T, dir, account string) Record {
 	t.Helper()
-	records, err := List(dir)
+	records, err := List(dir, time.Now())
 	testkit.NoError(t, err)
 	for _, r := range records {
 		if r.Account == account {
@@ -93,7 +93,7 @@ func TestDamagedRecord(t *testing.T) {
 	if accepts(k, key) || !accepts(k, other) {
 		t.Error("the key of a damaged record is accepted, or another one refused")
 	}
-	if _, err := List(dir); err == nil {
+	if _, err := List(dir, time.Now()); err == nil {
 		t.Error("a damaged record is not reported")
 	}
 	// Another key is revoked all the same.
@@ -129,8 +129,27 @@ func TestRecordsArePruned(t *testing.T) {
 	now := time.Now()
 	mustCreate(t, dir, "old", PlanPro, time.Hour, now.Add(-keptRecord-2*time.Hour))
 	mustCreate(t, dir, "new", PlanPro, time.Hour, now)
-	if all, err := List(dir); err != nil || len(all) != 1 || all[0].Account != "new" {
+	if all := testkit.Files(t, filepath.Join(dir, recordFolder), "*"); len(all) != 1 {
+		t.Errorf("%v", all)
+	}
+	if all, err := List(dir, now); err != nil || len(all) != 1 || all[0].Account != "new" {
 		t.Errorf("%+v %v", all, err)
+	}
+}
+
+// A key is listed until long after it has expired, also a revoked one, whose record remains.
+func TestListedKeys(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	key := mustCreate(t, dir, "a", PlanPro, time.Hour, now)
+	_, _, err := Revoke(dir, key, now)
+	testkit.NoError(t, err)
+	_, _, err = Revoke(dir, "elsewhere", now)
+	testkit.NoError(t, err)
+	for at, want := range map[time.Duration]int{keptRecord: 2, keptRecord + 2*time.Hour: 1} { // when the other one expires is not known
+		if all, err := List(dir, now.Add(at)); err != nil || len(all) != want {
+			t.Errorf("after %v: %+v %v", at, all, err)
+		}
 	}
 }
 
