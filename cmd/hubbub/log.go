@@ -33,8 +33,9 @@ func (q *logQueue) Write(line []byte) (int, error) {
 
 // startLog starts a log whose lines wait in a queue until they are written to w. When that
 // takes lines again, the log says how many were dropped. end writes what is left, for a
-// while: a write to a log that nobody reads lasts until the program ends.
-func startLog(w io.Writer, handler func(io.Writer) slog.Handler) (log *slog.Logger, end func()) {
+// while, and reports whether it could: a write to a log that nobody reads lasts until the
+// program ends.
+func startLog(w io.Writer, handler func(io.Writer) slog.Handler) (log *slog.Logger, end func() bool) {
 	q := &logQueue{lines: make(chan []byte, queuedLines)}
 	direct := slog.New(handler(w))
 	ending, done := make(chan struct{}), make(chan struct{})
@@ -58,11 +59,13 @@ func startLog(w io.Writer, handler func(io.Writer) slog.Handler) (log *slog.Logg
 			}
 		}
 	}()
-	return slog.New(handler(q)), func() {
+	return slog.New(handler(q)), func() bool {
 		close(ending)
 		select {
 		case <-done:
+			return true
 		case <-time.After(logFlushTime):
+			return false
 		}
 	}
 }

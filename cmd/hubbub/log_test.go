@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"io"
+	"net"
 	"strings"
 	"testing"
 
@@ -48,5 +49,18 @@ func TestLogThatNobodyReads(t *testing.T) {
 	}
 	if n < queuedLines-1 || !strings.Contains(last, `"msg":"last"`) {
 		t.Errorf("%d lines after the report, the last one %s", n, last)
+	}
+}
+
+// A server that fails ends, also when nobody reads its log.
+func TestServeFailsWithAnUnreadLog(t *testing.T) {
+	used, err := net.Listen("tcp", "127.0.0.1:0")
+	testkit.NoError(t, err)
+	defer func() { _ = used.Close() }()
+	r, w := io.Pipe() // a write waits for its reader
+	defer func() { _ = r.Close() }()
+	a := &App{Args: []string{"serve", "--api-key", "x", "--listen", used.Addr().String()}, Stdout: io.Discard, Stderr: w}
+	if code := a.Main(); code != exitFailed {
+		t.Errorf("exit code %d", code)
 	}
 }

@@ -74,7 +74,11 @@ transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, endLog := startLog(a.Stderr, f.log.handler)
-			defer endLog()
+			defer func() {
+				if !endLog() { // nor would anybody read the error
+					a.Stderr = io.Discard
+				}
+			}()
 			o, err := f.serverOptions(log)
 			if err != nil {
 				return err
