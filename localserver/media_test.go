@@ -196,9 +196,38 @@ func TestUploadAddressIsUsedOnce(t *testing.T) {
 	h.at("PUT", address, strings.NewReader("rest"), "If-None-Match", "*").hasStatus(t, "with a condition", 400)
 	h.at("PUT", address, strings.NewReader("body")).hasStatus(t, "a whole object", 200)
 	h.at("PUT", address, strings.NewReader("again")).apiError(t, 403)
+	h.at("PUT", address, strings.NewReader("BODY")).apiError(t, 403)
 	if got := h.get("media://x"); got != "body" {
 		t.Errorf("x holds %q", got)
 	}
+}
+
+// A client that did not get the response of an upload sends the same object to the same
+// address again, and gets the response, while the object is stored.
+func TestUploadIsRepeated(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	address := h.ask("input", "media://x")
+	first := h.at("PUT", address, strings.NewReader("body"))
+	first.hasStatus(t, "a whole object", 200)
+	for name, body := range map[string]io.Reader{
+		"with a length": strings.NewReader("body"),
+		"chunked":       io.MultiReader(strings.NewReader("bo"), strings.NewReader("dy")),
+	} {
+		again := h.at("PUT", address, body)
+		again.hasStatus(t, name, 200)
+		if !bytes.Equal(again.body, first.body) {
+			t.Errorf("%s: %s, the first time %s", name, again.body, first.body)
+		}
+	}
+
+	h.put("media://x", "other")
+	h.at("PUT", address, strings.NewReader("body")).apiError(t, 403)
+	if got := h.get("media://x"); got != "other" {
+		t.Errorf("x holds %q", got)
+	}
+	h.do("DELETE", "/v1/media?url=media://x", testKey, nil).hasStatus(t, "delete", 204)
+	h.at("PUT", address, strings.NewReader("body")).apiError(t, 403)
 }
 
 func TestMediaSizeLimit(t *testing.T) {

@@ -2,6 +2,8 @@ package localserver
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -48,15 +50,17 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case err != nil:
 		return unavailable(notStored, err)
-	case used:
-		return refused(http.StatusForbidden, addressUsed)
 	case r.Header.Get("Content-Range") != "": // stored, it would be taken for the whole object
 		return protocol.Invalid("", "is a part of an object; upload all of it")
 	case r.Header.Get("If-Match") != "", r.Header.Get("If-None-Match") != "", r.Header.Get("If-Unmodified-Since") != "":
 		// Stored, it would replace an object that the condition protects.
 		return protocol.Invalid("", "has a condition; an upload always replaces the object")
 	}
-	info, err := s.receive(ctx, g, r.ContentLength, body)
+	receive := s.receive
+	if used {
+		receive = s.receiveAgain
+	}
+	info, err := receive(ctx, g, r.ContentLength, body)
 	_ = body.control.SetWriteDeadline(time.Now().Add(responseTimeout)) // the deadline of the request may have passed meanwhile
 	over, isOver := errors.AsType[*store.QuotaError](err)
 	switch {
@@ -102,6 +106,31 @@ func (s *Server) receive(ctx context.Context, g grant, length int64, body *uploa
 		return store.MediaInfo{}, err
 	}
 	return object.Commit(nil)
+}
+
+// receiveAgain reads a body that is sent to an address that is used up. A client that did
+// not get the response sends the same object again, and gets it now, as long as the
+// object is stored. The error for any other body is store.ErrUsed.
+func (s *Server) receiveAgain(ctx context.Context, g grant, length int64, body *uploadReader) (store.MediaInfo, error) {
+	object, err := s.store.OpenMedia(ctx, g.Subject, g.Name, s.now())
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return store.MediaInfo{}, store.ErrUsed
+	case err != nil:
+		return store.MediaInfo{}, err
+	}
+	_ = object.Close() // what remains is swept
+	if length >= 0 && length != object.Size {
+		return store.MediaInfo{}, store.ErrUsed
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, body); err != nil {
+		return store.MediaInfo{}, err
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != object.Sum {
+		return store.MediaInfo{}, store.ErrUsed
+	}
+	return object.MediaInfo, nil
 }
 
 // uploadReader reads the body of an upload. Each read has its own deadline, and
