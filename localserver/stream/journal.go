@@ -16,9 +16,8 @@ const (
 	// maxWaiting bounds the events of a stream that wait for the store. Events
 	// beyond it are counted as lost, and the record of the stream reads error.
 	maxWaiting = 10000
-	// batchSize is how many events one call of the store takes, and batchBytes how many
-	// bytes of them: a message of NATS has 1 MiB at most.
-	batchSize  = 500
+	// batchBytes is how many bytes of events one call of the store takes: a message of NATS
+	// has 1 MiB at most.
 	batchBytes = 512 << 10
 	// retryInterval is how long after a failure the store is called again: a client that
 	// waits for the end of its stream has some attempts.
@@ -233,7 +232,7 @@ func (j *journal) writeWaiting(ctx context.Context) (ended bool, err error) {
 func (j *journal) batch() [][]byte {
 	size := 0
 	for i, raw := range j.waiting {
-		if size += len(raw); i == batchSize || i > 0 && size > batchBytes {
+		if size += len(raw); i > 0 && size > batchBytes {
 			return j.waiting[:i]
 		}
 	}

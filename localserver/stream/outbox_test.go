@@ -68,7 +68,7 @@ func TestOutboxDelivers(t *testing.T) {
 				o := OpenOutbox(m, dir, true, &lost, discard)
 				at := time.Now().Add(-time.Hour).UTC()
 				for _, p := range []*PendingFinish{
-					{Stream: idOf("all"), Events: numbers(0, 2*batchSize+7), Status: store.Done, Cause: "end", At: at},
+					{Stream: idOf("all"), Events: numbers(0, 1007), Status: store.Done, Cause: "end", At: at},
 					{Stream: idOf("rest"), First: 3, Events: numbers(3, 9), Status: store.Done, Cause: "end", At: at},
 					{Stream: idOf("half"), Events: numbers(0, 8), Status: store.Done, Cause: "end", At: at},
 					{Stream: idOf("none"), Status: store.Failed, Cause: "lost", At: at},
@@ -90,7 +90,7 @@ func TestOutboxDelivers(t *testing.T) {
 				}
 				m.setFail()
 				o.Close(t.Context())
-				m.expect(t, "all", store.Done, 2*batchSize+7)
+				m.expect(t, "all", store.Done, 1007)
 				m.expect(t, "rest", store.Done, 9)
 				m.expect(t, "half", store.Done, 8)
 				m.expect(t, "none", store.Failed, 0)
