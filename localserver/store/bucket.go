@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 )
 
 // bucket is a key-value bucket that checks the keys it is given.
@@ -273,18 +274,28 @@ func (b bucket) change(ctx context.Context, key string, step func(ctx context.Co
 	})
 }
 
+// sharedReads is how many values of a store on a cluster are read at a time.
+const sharedReads = 16
+
 // each calls visit for the newest value of every key that matches one of some
-// patterns. A value that visit cannot read is ignored.
+// patterns. A value that visit cannot read is ignored. Keys and values are those of the
+// leader: see setUpBucket.
+//
+// The first patterns are listed again after the last one: so what moves from a key of one
+// pattern to one of another meanwhile is found in either direction.
 func (b bucket) each(ctx context.Context, patterns []string, visit func(jetstream.KeyValueEntry) error) error {
-	entries, err := b.newest(ctx, patterns)
-	if err == nil {
-		err = b.addMissed(ctx, patterns, entries)
-	}
-	if err != nil {
-		return err
+	entries := map[string]jetstream.KeyValueEntry{}
+	for _, pattern := range slices.Concat(patterns, patterns[:len(patterns)-1]) {
+		keys, err := b.keys(ctx, pattern)
+		if err == nil {
+			err = b.getAll(ctx, keys, entries)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	for _, entry := range entries {
-		if entry == nil || entry.Operation() != jetstream.KeyValuePut {
+		if entry == nil {
 			continue
 		}
 		if err := visit(entry); err != nil {
@@ -292,6 +303,33 @@ func (b bucket) each(ctx context.Context, patterns []string, visit func(jetstrea
 		}
 	}
 	return nil
+}
+
+// getAll adds the newest values of keys that are not in entries yet: nil for a key that was
+// removed.
+func (b bucket) getAll(ctx context.Context, keys []string, entries map[string]jetstream.KeyValueEntry) error {
+	keys = slices.DeleteFunc(keys, func(key string) bool { _, seen := entries[key]; return seen })
+	values := make([]jetstream.KeyValueEntry, len(keys))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(1) // an embedded server is no faster with more
+	if b.stream.store.Shared() {
+		group.SetLimit(sharedReads)
+	}
+	for i, key := range keys {
+		group.Go(func() error {
+			return retry(ctx, func(ctx context.Context) (err error) {
+				if values[i], err = b.Get(ctx, key); errors.Is(err, jetstream.ErrKeyNotFound) {
+					return nil
+				}
+				return err
+			})
+		})
+	}
+	err := group.Wait()
+	for i, key := range keys {
+		entries[key] = values[i]
+	}
+	return err
 }
 
 // each is bucket.each for the JSON values of the keys that match one pattern.
@@ -303,119 +341,4 @@ func each[T any](ctx context.Context, b bucket, pattern string, visit func(key s
 		}
 		return err
 	})
-}
-
-// watchIdle is after how long without a value a watcher has no more of what was
-// stored. It does not say so when the last ones are removed before it has read them, nor
-// when its NATS server does not respond, which NATS may choose for it.
-const watchIdle = time.Second
-
-// newest watches the keys until it has seen the newest value of each one: all up to the
-// revision that the leader has, because the replica that a watcher reads may be behind. One
-// that sees no more reports nothing.
-func (b bucket) newest(ctx context.Context, patterns []string) (map[string]jetstream.KeyValueEntry, error) {
-	upTo, err := b.last(ctx, patterns)
-	if err != nil {
-		return nil, err
-	}
-	watching, cancel := context.WithCancel(ctx)
-	defer cancel()
-	creation := time.AfterFunc(watchIdle, cancel)
-	lister, err := b.kv.WatchFiltered(watching, slices.Clone(patterns)) // it changes them
-	if lister != nil {
-		defer func() {
-			_ = lister.Stop()
-			for range lister.Updates() { // it would wait for ever until each one is taken
-			}
-		}()
-	}
-	entries := map[string]jetstream.KeyValueEntry{}
-	switch {
-	case !creation.Stop():
-		return entries, nil
-	case err != nil:
-		return nil, err
-	}
-	idle := time.NewTimer(watchIdle)
-	defer idle.Stop()
-	for complete, seen := false, uint64(0); !complete || seen < upTo; {
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-idle.C:
-			if seen < upTo { // or it was removed
-				clear(entries)
-			}
-			return entries, nil
-		case entry, ok := <-lister.Updates():
-			idle.Reset(watchIdle)
-			switch {
-			case !ok:
-				return nil, errors.New("the connection was closed")
-			case entry == nil: // the end of what was stored
-				complete = true
-			default:
-				entries[entry.Key()] = entry
-				seen = max(seen, entry.Revision())
-			}
-		}
-	}
-	return entries, nil
-}
-
-// last returns the newest revision of all keys that match one of some patterns, or 0. A
-// bucket without replicas needs none.
-func (b bucket) last(ctx context.Context, patterns []string) (revision uint64, err error) {
-	if b.stream.store.replicas == 1 {
-		return 0, nil
-	}
-	for _, pattern := range patterns {
-		err = retry(ctx, func(ctx context.Context) error {
-			newest, err := b.stream.GetLastMsgForSubject(ctx, b.prefix+pattern)
-			if errors.Is(err, jetstream.ErrMsgNotFound) {
-				return nil
-			}
-			if err == nil {
-				revision = max(revision, newest.Sequence)
-			}
-			return err
-		})
-		if err != nil {
-			return 0, err
-		}
-	}
-	return revision, nil
-}
-
-// addMissed adds the keys that a watcher has not seen: it follows the order of
-// the writes and counts what it receives, so that a key that is written again
-// and again meanwhile can stay ahead of it. A key that was removed is nil. The first
-// patterns are listed again after the last one: so what moves from a key of one
-// pattern to one of another meanwhile is found in either direction.
-func (b bucket) addMissed(ctx context.Context, patterns []string, entries map[string]jetstream.KeyValueEntry) error {
-	for complete := false; !complete; {
-		complete = true
-		for _, pattern := range slices.Concat(patterns, patterns[:len(patterns)-1]) {
-			keys, err := b.keys(ctx, pattern)
-			if err != nil {
-				return err
-			}
-			for _, key := range keys {
-				if _, seen := entries[key]; seen {
-					continue
-				}
-				complete = false // while it is read, others may be written
-				err = retry(ctx, func(ctx context.Context) (err error) {
-					entries[key], err = b.Get(ctx, key)
-					return err
-				})
-				if errors.Is(err, jetstream.ErrKeyNotFound) {
-					entries[key] = nil
-				} else if err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
 }

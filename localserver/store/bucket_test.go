@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -119,76 +118,6 @@ func TestWriteDuringAnotherOne(t *testing.T) {
 			if !errors.Is(err, wantErr) || unread != nil || string(entry.Value()) != want {
 				t.Errorf("%s: %v, %v (%v)", key, err, entry, unread)
 			}
-		}
-	}
-}
-
-// late is a bucket whose watchers see these entries alone; nil = their NATS server does not
-// respond.
-type late struct {
-	jetstream.KeyValue
-	sees []jetstream.KeyValueEntry
-}
-
-type lateWatcher struct {
-	jetstream.KeyWatcher
-	updates chan jetstream.KeyValueEntry
-}
-
-func (w lateWatcher) Updates() <-chan jetstream.KeyValueEntry { return w.updates }
-
-func (w lateWatcher) Stop() error {
-	close(w.updates)
-	return w.KeyWatcher.Stop()
-}
-
-func (l late) WatchFiltered(ctx context.Context, keys []string, opts ...jetstream.WatchOpt) (jetstream.KeyWatcher, error) {
-	if l.sees == nil {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	w, err := l.KeyValue.WatchFiltered(ctx, keys, opts...)
-	updates := make(chan jetstream.KeyValueEntry, len(l.sees))
-	for _, entry := range l.sees {
-		updates <- entry
-	}
-	return lateWatcher{w, updates}, err
-}
-
-// A list has the newest values, whatever the replica has that its watcher reads.
-func TestListsOfAReplicaThatIsBehind(t *testing.T) {
-	s := open(t, "")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	kv := s.secrets.kv
-	write := func(value string) jetstream.KeyValueEntry {
-		_, err := kv.Put(ctx, "key", []byte(value))
-		testkit.NoError(t, err)
-		entry, err := kv.Get(ctx, "key")
-		testkit.NoError(t, err)
-		return entry
-	}
-	older, newest := write("older"), write("newest")
-	for _, c := range []struct {
-		name     string
-		replicas int
-		sees     []jetstream.KeyValueEntry
-	}{
-		{"nothing", 1, []jetstream.KeyValueEntry{nil}},
-		{"the newest value later", clusterReplicas, []jetstream.KeyValueEntry{older, nil, newest}},
-		{"an older value", clusterReplicas, []jetstream.KeyValueEntry{older, nil}},
-		{"no response", clusterReplicas, nil},
-	} {
-		s.replicas = c.replicas
-		b := s.secrets
-		b.kv = late{kv, c.sees}
-		got := ""
-		err := b.each(ctx, []string{"key"}, func(entry jetstream.KeyValueEntry) error {
-			got += string(entry.Value())
-			return nil
-		})
-		if got != "newest" || err != nil {
-			t.Errorf("%s: %q (%v)", c.name, got, err)
 		}
 	}
 }
