@@ -139,6 +139,9 @@ func (c *Client) OpenResilient(ctx context.Context, o ResilientOptions) (*Resili
 		o:             o, buffer: newSendBuffer(o.Live, o.Ending), endSent: make(chan struct{}), id: live.ID, stream: s,
 	}
 	r.reconnect.ending = o.Ending
+	if o.Live && !o.Unpaced {
+		r.buffer.backlog = int(maxAhead / protocol.ChunkDuration)
+	}
 	go r.run("keeping the stream open", func() { r.manage(s) })
 	return r, nil
 }
@@ -270,7 +273,7 @@ func (r *ResilientStream) resume(lost *Stream, info CloseInfo) (next *Stream, er
 	if err != nil {
 		return nil, err
 	}
-	r.replaceStream(next, cut, ConnectionChange{Resumed: resumed, Unrecognised: enrolled && r.o.Enrolment == nil})
+	r.replaceStream(next, ConnectionChange{Resumed: resumed, Unrecognised: enrolled && r.o.Enrolment == nil})
 	return next, nil
 }
 
@@ -281,7 +284,7 @@ func (r *ResilientStream) openNext(ctx context.Context) (s *Stream, resumed bool
 		input["resume"] = r.id // which only this goroutine changes
 		// For watchers: where the new stream begins. With a microphone that was
 		// without a connection for long, it is later by the time of this attempt.
-		if at, known := r.buffer.wouldRewind(r.merger.cut-warmUp.Seconds(), r.most()); known {
+		if at, known := r.buffer.wouldRewind(r.merger.cut); known {
 			input["resumeAt"] = r.current().serviceTime(at)
 		}
 	}
@@ -314,17 +317,9 @@ func (r *ResilientStream) openNext(ctx context.Context) (s *Stream, resumed bool
 	return s, live.Resumed, opening, nil
 }
 
-// most is how many chunks a new stream may begin with; -1 = any number.
-func (r *ResilientStream) most() int {
-	if r.o.Live && !r.o.Unpaced {
-		return int(maxAhead / protocol.ChunkDuration)
-	}
-	return -1
-}
-
 // replaceStream puts a new stream in the place of the lost one.
-func (r *ResilientStream) replaceStream(s *Stream, cut float64, change ConnectionChange) {
-	change.Gap = r.buffer.rewind(cut-warmUp.Seconds(), cut, r.most())
+func (r *ResilientStream) replaceStream(s *Stream, change ConnectionChange) {
+	change.Gap = r.buffer.rewind(r.merger.cut)
 	ends := r.merger.nextStream(change.Gap.End, change.Resumed)
 	r.mu.Lock()
 	r.earlier += r.stream.Stats().ChunksSent

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -33,8 +34,9 @@ type bufferedChunk struct {
 // chunks that were sent and may have to be retransmitted, then those that wait
 // to be sent.
 type sendBuffer struct {
-	live   bool            // the source cannot wait: the oldest waiting chunk is dropped
-	ending <-chan struct{} // see ResilientOptions
+	live    bool            // the source cannot wait: the oldest waiting chunk is dropped
+	backlog int             // how many chunks a new stream may begin with
+	ending  <-chan struct{} // see ResilientOptions
 
 	mu        sync.Mutex
 	chunks    []bufferedChunk // in order of seq
@@ -51,7 +53,7 @@ type sendBuffer struct {
 }
 
 func newSendBuffer(live bool, ending <-chan struct{}) *sendBuffer {
-	return &sendBuffer{live: live, ending: ending, added: make(chan struct{}, 1), removed: make(chan struct{}, 1)}
+	return &sendBuffer{live: live, backlog: math.MaxInt, ending: ending, added: make(chan struct{}, 1), removed: make(chan struct{}, 1)}
 }
 
 // notify sets a flag in the form of a channel with a buffer of one.
@@ -210,13 +212,12 @@ func (b *sendBuffer) lost(cut float64) {
 	b.sentUntil = cut
 }
 
-// rewind restarts sending for a new stream: at the chunk that contains the time
-// from, or later where more than most chunks would wait (most < 0: no bound).
-// The stretch between cut and that chunk is a gap, which is returned.
-func (b *sendBuffer) rewind(from, cut float64, most int) (gap protocol.Span) {
+// rewind restarts sending for a new stream, from before the cut on, or later where more chunks than the backlog would wait.
+// The stretch between the cut and that chunk is a gap, which is returned.
+func (b *sendBuffer) rewind(cut float64) (gap protocol.Span) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i, skipped := b.restartAt(from, most)
+	i, skipped := b.restartAt(cut)
 	b.next = i
 	b.drop(i-skipped, i)
 	gap = protocol.Span{Start: cut, End: cut}
@@ -230,22 +231,20 @@ func (b *sendBuffer) rewind(from, cut float64, most int) (gap protocol.Span) {
 
 // restartAt is the index at which rewind restarts, and how many chunks it skips before.
 // The lock is held.
-func (b *sendBuffer) restartAt(from float64, most int) (i, skipped int) {
-	for i < len(b.chunks) && chunkTime(b.chunks[i].seq+1) <= from {
+func (b *sendBuffer) restartAt(cut float64) (i, skipped int) {
+	for i < len(b.chunks) && chunkTime(b.chunks[i].seq+1) <= cut-warmUp.Seconds() {
 		i++
 	}
-	if most >= 0 {
-		skipped = max(len(b.chunks)-most-i, 0)
-	}
+	skipped = max(len(b.chunks)-b.backlog-i, 0)
 	return i + skipped, skipped
 }
 
 // wouldRewind is where rewind would restart sending now, in seconds; false if
 // nothing waits.
-func (b *sendBuffer) wouldRewind(from float64, most int) (at float64, known bool) {
+func (b *sendBuffer) wouldRewind(cut float64) (at float64, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i, _ := b.restartAt(from, most)
+	i, _ := b.restartAt(cut)
 	if i >= len(b.chunks) {
 		return 0, false
 	}

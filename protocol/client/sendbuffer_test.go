@@ -43,7 +43,8 @@ func TestGapAcrossOlderGaps(t *testing.T) {
 	if len(b.gaps) < 2 {
 		t.Fatalf("gaps %v", b.gaps)
 	}
-	gap := b.rewind(0, 0, 1)
+	b.backlog = 1
+	gap := b.rewind(0)
 	if want := []protocol.Span{{Start: 0, End: gap.End}}; !slices.Equal(b.gaps, want) {
 		t.Errorf("gaps %v, want %v", b.gaps, want)
 	}
@@ -82,7 +83,7 @@ func TestSentAudioIsBounded(t *testing.T) {
 	if len(b.chunks) != sentBuffer || b.chunks[0].seq != 10 || b.dropped != 0 || len(b.gaps) != 0 {
 		t.Errorf("%d chunks, %d were dropped, gaps %v", len(b.chunks), b.dropped, b.gaps)
 	}
-	if at, known := b.wouldRewind(3600, -1); known {
+	if at, known := b.wouldRewind(3600); known {
 		t.Errorf("nothing waits, but sending restarts at %v", at)
 	}
 }
