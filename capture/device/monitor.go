@@ -17,7 +17,7 @@ func OpenMonitor(ctx context.Context, want string, all bool) (Stream, error) {
 	var first error
 	for _, name := range monitorRecorders {
 		r := FindRecorder(name)
-		if !r.here() {
+		if !r.available() {
 			continue
 		}
 		s, err := r.openWithin(ctx, want, true, all, firstMonitorAudio)

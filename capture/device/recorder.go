@@ -79,7 +79,7 @@ func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all boo
 	cmd.Stderr, cmd.WaitDelay = &p.complaint, time.Second
 	if r.progress != nil { // which is in English
 		cmd.Env = append(cmd.Environ(), "LC_ALL=C")
-		cmd.Stderr = &program.Lines{Each: func(line string) { p.reads(r, line) }}
+		cmd.Stderr = &program.Lines{Each: func(line string) { p.complain(r, line) }}
 	}
 	p.wait = sync.OnceValue(func() error {
 		defer time.AfterFunc(time.Second, p.kill).Stop()
@@ -184,10 +184,10 @@ func (p *process) end(reason string) {
 	p.kill()
 }
 
-// reads reads a line of its standard error. When it says that its audio is of another device,
+// complain takes a line of its standard error. When it says that its audio is of another device,
 // which a sound server may do when one is removed, it is ended: the source then opens the
 // device again, or the default one under its own name.
-func (p *process) reads(r *Recorder, line string) {
+func (p *process) complain(r *Recorder, line string) {
 	switch {
 	case r.moved.MatchString(line):
 		p.end("the sound server moved it to another device")

@@ -115,8 +115,8 @@ func FindRecorder(name string) *Recorder {
 	return nil
 }
 
-// here reports whether the recorder is for this system and installed.
-func (r *Recorder) here() bool {
+// available reports whether the recorder is for this system and installed.
+func (r *Recorder) available() bool {
 	if r.system != "" && r.system != runtime.GOOS {
 		return false
 	}
@@ -130,7 +130,7 @@ func OpenRecorder(ctx context.Context, want string, all bool) (Stream, error) {
 	var tried []error
 	noMicrophone := false // a sound server says that there is no microphone
 	for _, r := range recorders {
-		if !r.here() || noMicrophone && r.unlisted && want == "" { // whose default would be what the server plays
+		if !r.available() || noMicrophone && r.unlisted && want == "" { // whose default would be what the server plays
 			continue
 		}
 		s, err := r.Open(ctx, want, all)
@@ -159,7 +159,7 @@ func OpenRecorder(ctx context.Context, want string, all bool) (Stream, error) {
 // Missing says what a build without PortAudio needs on a machine without recorders,
 // where a microphone cannot be seen; nil in any other case.
 func Missing() error {
-	if HasPortAudio || slices.ContainsFunc(recorders, (*Recorder).here) {
+	if HasPortAudio || slices.ContainsFunc(recorders, (*Recorder).available) {
 		return nil
 	}
 	return noRecorder()
@@ -192,7 +192,7 @@ func recorderHint() string {
 // server does not run has none.
 func recorderDevices(ctx context.Context) (all []Device) {
 	for _, r := range recorders {
-		if !r.here() || r.list == nil {
+		if !r.available() || r.list == nil {
 			continue
 		}
 		list, err := r.list(ctx)
