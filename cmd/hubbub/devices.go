@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -119,21 +120,16 @@ func decibels(x float32) float64 {
 	return math.Round(10*max(quietest, 20*math.Log10(float64(max(x, 1e-9))))) / 10
 }
 
-// levelLine shows a level from -60 dB to full scale.
+// levelLine shows a level from display.MeterFloor to full scale.
 func levelLine(d device.Device, l capture.Level) string {
 	const cells = 20
-	bar := make([]byte, cells)
-	for i := range bar {
-		bar[i] = '.'
-		if decibels(l.Peak) > -60+60*float64(i)/cells {
-			bar[i] = '#'
-		}
-	}
+	n := int(math.Ceil(cells * display.ScaleDecibels(l.Peak, display.MeterFloor, 0)))
+	bar := strings.Repeat("#", n) + strings.Repeat(".", cells-n)
 	state := ""
 	switch {
 	case l.Peak == 0:
 		state = "  silent: muted?"
-	case decibels(l.Peak) < -60:
+	case decibels(l.Peak) < display.MeterFloor:
 		state = "  very quiet"
 	}
 	return fmt.Sprintf("%-12s %s  peak %5.1f dB  mean %5.1f dB  %s%s", d.Input, bar, decibels(l.Peak), decibels(l.RMS), display.TerminalSafe(d.Name), state)
