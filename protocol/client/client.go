@@ -6,7 +6,8 @@
 // Where to look: request.go has the HTTP operations, dial.go and stream.go one stream,
 // resilient.go one that outlives its connections, with sendbuffer.go and sender.go for its
 // audio and merger.go for its events, tracks.go several at once, watcher.go and follow.go
-// watching. reconnect.go is the policy of reconnecting, errors.go explains errors.
+// watching. streamsession.go is what these have in common, reconnect.go the policy of
+// reconnecting; errors.go explains errors.
 package client
 
 import (
