@@ -156,7 +156,7 @@ func (c *checker) create(ctx context.Context, s *Stage) error {
 		return err
 	}
 	c.live = live
-	c.secrets.AddURL(live.URL)
+	c.secrets.Learn(live.URL)
 	at := "an address that cannot be parsed"
 	if u, err := url.Parse(live.URL); err == nil {
 		at = u.Scheme + "://" + u.Host

@@ -142,7 +142,7 @@ func (p *prober) learnSecrets(body []byte) {
 	if json.Unmarshal(body, &made) != nil || made.URL == "" {
 		return
 	}
-	p.secrets.AddURL(made.URL)
+	p.secrets.Learn(made.URL)
 	if u, err := url.Parse(made.URL); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
 		for _, part := range strings.Split(u.Path, "/") {
 			if len(part) > 24 { // a signature, not a name

@@ -60,13 +60,6 @@ func (r *Redactor) Add(word string) {
 	r.replacer = strings.NewReplacer(pairs...)
 }
 
-// AddURL is AddQuery for an address that may not be valid.
-func (r *Redactor) AddURL(address string) {
-	if u, err := url.Parse(address); err == nil {
-		r.AddQuery(u)
-	}
-}
-
 // AddQuery adds the values of an address's query, except plain numbers, true and false whose
 // name is not that of a secret: a position is no token.
 func (r *Redactor) AddQuery(u *url.URL) {

@@ -44,11 +44,11 @@ func TestRedactor(t *testing.T) {
 	if got := r.Text("without-a-host, of-a-text"); got != "[redacted], of-a-text" {
 		t.Errorf("got %q", got)
 	}
-	r.AddURL("wss://h/p?from=12345&words=true&token=987654&x=abc%2Fdef")
+	r.Learn("wss://h/p?from=12345&words=true&token=987654&x=abc%2Fdef")
 	if got := r.Text("12345 true 987654 abc/def abc%2Fdef"); got != "12345 true [redacted] [redacted] [redacted]" {
 		t.Errorf("got %q", got)
 	}
-	r.AddURL("wss://h/p?id=session-7&token=session-7.signature")
+	r.Learn("wss://h/p?id=session-7&token=session-7.signature")
 	if got := r.Text("session-7.signature"); got != redacted {
 		t.Errorf("of a token that begins as another value, %q is left", got)
 	}
