@@ -276,11 +276,6 @@ func (a Annotations) Since(at float64) (part Annotations, whole bool) {
 	return part, len(part.moves) == len(a.moves) && len(part.bookmarks) == len(a.bookmarks)
 }
 
-// Empty reports whether there are no annotations.
-func (a Annotations) Empty() bool {
-	return len(a.names) == 0 && len(a.merges) == 0 && len(a.moves) == 0 && len(a.muted) == 0 && len(a.bookmarks) == 0
-}
-
 // Equal reports whether two annotations are equal.
 func (a Annotations) Equal(b Annotations) bool {
 	return maps.Equal(a.names, b.names) && slices.Equal(a.merges, b.merges) && slices.Equal(a.moves, b.moves) &&

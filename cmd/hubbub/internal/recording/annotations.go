@@ -38,7 +38,7 @@ func SaveAnnotations(dir string, store *protocol.AnnotationsStore, from float64)
 	s := &AnnotationsSaver{path: filepath.Join(dir, NotesFile), store: store, from: from, cancel: cancel, done: make(chan struct{})}
 	store.SavedBy(s.holds)
 	s.file, _ = os.ReadFile(s.path)
-	if annotations, revision := store.Load(); annotations.Empty() || s.file != nil {
+	if annotations, revision := store.Load(); annotations.Equal(protocol.Annotations{}) || s.file != nil {
 		s.saved = revision
 	} else {
 		s.save() // names from the settings
