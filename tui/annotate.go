@@ -65,7 +65,7 @@ func withLane(what string, do func(m *model, label string)) func(*model) tea.Cmd
 		case s.Index(label) >= 0:
 			do(m, label)
 		default:
-			m.askLane(laneChoice{prompt: func(name string) string { return what + " " + name + "?" }, do: do}, s.Current())
+			m.askLane(laneChoice{prompt: func(name string) string { return what + " " + name + "?" }, do: func(label string) { do(m, label) }}, s.Current())
 		}
 	})
 }
@@ -96,7 +96,7 @@ func (m *model) rename(label string) {
 	}
 	m.askText(textInput{
 		label: "name of " + p.Name + ":", style: p.Style, limit: protocol.MaxNameRunes, before: text,
-		done: func(m *model, text string) tea.Cmd {
+		done: func(text string) tea.Cmd {
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(label, text) }) {
 				m.offerToRemember(label)
 			}
@@ -121,7 +121,7 @@ func (m *model) merge(label string) {
 	m.askLane(laneChoice{
 		except: s.Speakers[i].Label,
 		prompt: func(name string) string { return "merge " + from + " into " + name + "?" },
-		do: func(m *model, into string) {
+		do: func(into string) {
 			if into == label {
 				m.notify(from+" cannot be merged with itself", canvas.Dim)
 				return
@@ -166,7 +166,7 @@ func (m *model) joinNewLabel() {
 			}
 			return from + " came after the reconnection: is it " + name + "?"
 		},
-		do: func(m *model, into string) {
+		do: func(into string) {
 			if into == label {
 				m.separate[label] = true
 				m.notify(from+" stays a person of its own", canvas.Plain)
@@ -252,7 +252,7 @@ func (m *model) addBookmark() {
 	}
 	m.askText(textInput{
 		label: "bookmark " + display.Clock(at) + ", note:", style: canvas.Brand, limit: protocol.MaxNoteRunes, before: before,
-		done: func(m *model, note string) tea.Cmd {
+		done: func(note string) tea.Cmd {
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(at, note) }) {
 				m.bookmark = at
 				m.notify(fmt.Sprintf("%s %s  %s", m.glyphs.Bookmark, display.Clock(at), display.TerminalSafe(note)), canvas.Brand)

@@ -411,7 +411,7 @@ func (m *model) moveTurn() {
 		prompt: func(name string) string {
 			return "move the turn of " + r.name + " at " + display.Clock(r.at) + " to " + name + "?"
 		},
-		do: func(m *model, to string) {
+		do: func(to string) {
 			if to == r.label {
 				m.notify("it is "+r.name+"'s turn already", canvas.Dim)
 				return

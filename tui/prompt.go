@@ -32,7 +32,7 @@ type textInput struct {
 	limit         int // runes
 	before, after string
 	complete      func(text string) []string // what the text may become; nil = anything
-	done          func(m *model, text string) tea.Cmd
+	done          func(text string) tea.Cmd
 }
 
 // askText begins a text input. Enter ends it with done, esc without.
@@ -45,7 +45,7 @@ const maxFilter = 60
 func (m *model) askFilter(words string, set func(words string)) {
 	m.askText(textInput{
 		label: "only rows with:", style: canvas.Brand, limit: maxFilter, before: words,
-		done: func(_ *model, text string) tea.Cmd { set(text); return nil },
+		done: func(text string) tea.Cmd { set(text); return nil },
 	})
 }
 
@@ -58,7 +58,7 @@ func (m *model) inputKey(msg tea.KeyMsg) tea.Cmd {
 		if msg.Alt { // esc and enter, read at once
 			return nil
 		}
-		return t.done(m, strings.TrimSpace(t.before+t.after))
+		return t.done(strings.TrimSpace(t.before + t.after))
 	case tea.KeyEsc:
 		m.input = nil
 	case tea.KeyRunes, tea.KeySpace:
@@ -117,7 +117,7 @@ func (t *textInput) insert(text string) {
 // asked, the selection moves among the answers.
 type laneChoice struct {
 	prompt func(name string) string
-	do     func(m *model, label string)
+	do     func(label string)
 	except string // label of a speaker who is no answer; "" = everybody is
 	before string // label that was selected before the question
 	text   bool   // do asks for a text: a letter is its first one, and chooses the selected lane, as a paste does
@@ -177,7 +177,7 @@ func (m *model) chooseSelected() {
 	q := m.choice
 	m.choice = nil
 	if m.session().Index(m.selected) >= 0 {
-		q.do(m, m.selected)
+		q.do(m.selected)
 	}
 }
 
@@ -294,7 +294,7 @@ func (m *model) askCommand() {
 	m.askText(textInput{
 		label: ":", style: canvas.Brand, limit: maxCommand,
 		complete: func(text string) []string { return matchCommands(names, text) },
-		done: func(m *model, text string) tea.Cmd {
+		done: func(text string) tea.Cmd {
 			if text == "" {
 				return nil
 			}

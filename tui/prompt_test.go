@@ -46,7 +46,7 @@ func TestTextInput(t *testing.T) {
 func TestTextInputEnds(t *testing.T) {
 	got := "nothing"
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
-	input := textInput{label: "name:", limit: 5, done: func(_ *model, text string) tea.Cmd { got = text; return nil }}
+	input := textInput{label: "name:", limit: 5, done: func(text string) tea.Cmd { got = text; return nil }}
 	m.askText(input)
 	typeText(m, " abcdefgh")
 	screenHas(t, m, "name:  abcd")
