@@ -190,8 +190,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (m *model) refresh() {
 	s, now := m.o.Snapshot(), m.now()
 	if m.o.Wire != nil {
-		status := m.o.Wire().Status
-		s.Health, _ = status.Health(now, s.Latency)
+		s.Health = m.o.Wire().Status.Health(now, s.Latency)
 	}
 	m.state = s
 	m.readMeter()

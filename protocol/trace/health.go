@@ -41,11 +41,11 @@ type Health struct {
 	Problem, Cause string
 }
 
-// Health judges the newest stream; false when there is no open one. latency is
+// Health judges the newest stream, if it is open. latency is
 // how far behind the newest sample the service decides, 0 = not known.
-func (s *Status) Health(now time.Time, latency time.Duration) (Health, bool) {
+func (s Status) Health(now time.Time, latency time.Duration) Health {
 	if s.Opened.IsZero() || s.Over {
-		return Health{}, false
+		return Health{}
 	}
 	h := Health{Reply: -1, Unconfirmed: s.Ping, Lag: s.Lag, MaxLag: s.MaxLag}
 	lastReply := s.Opened
@@ -72,5 +72,5 @@ func (s *Status) Health(now time.Time, latency time.Duration) (Health, bool) {
 	case s.Lag > max(MaxLag, latency+lagMargin):
 		h.Problem, h.Cause = fmt.Sprintf("events arrive %.0f s late", s.Lag.Seconds()), CauseLate
 	}
-	return h, true
+	return h
 }

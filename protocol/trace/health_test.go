@@ -47,21 +47,17 @@ func TestHealth(t *testing.T) {
 		for _, r := range c.records {
 			l.Record(r)
 		}
-		status := l.Snapshot().Status
-		got, ok := status.Health(at(c.now), c.latency)
-		if !ok || got != c.want {
+		if got := l.Snapshot().Status.Health(at(c.now), c.latency); got != c.want {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", c.name, got, c.want)
 		}
 	}
 	l := NewLog()
-	status := l.Snapshot().Status
-	if h, ok := status.Health(begin, 0); ok || h != (Health{}) {
+	if h := l.Snapshot().Status.Health(begin, 0); h != (Health{}) {
 		t.Errorf("without a stream: %+v", h)
 	}
 	l.Record(open)
 	l.Record(Record{At: at(1), Kind: KindEnd, Stream: 1})
-	status = l.Snapshot().Status
-	if _, ok := status.Health(begin, 0); ok {
+	if l.Snapshot().Status.Health(begin, 0) != (Health{}) {
 		t.Error("a stream that is over has a health")
 	}
 }

@@ -102,8 +102,7 @@ func (a *Accessible) State(s display.State) error {
 		old = *a.previous
 	}
 	if a.o.Wire != nil {
-		status := a.o.Wire().Status
-		s.Health, _ = status.Health(time.Now(), s.Latency)
+		s.Health = a.o.Wire().Status.Health(time.Now(), s.Latency)
 	}
 	a.previous = &s
 	a.reportInput(old, s)

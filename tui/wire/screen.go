@@ -139,8 +139,8 @@ func warnIf(warning bool) canvas.Style {
 func (p painter) verdict() canvas.Line {
 	s := p.status
 	stream := p.stream()
-	h, open := s.Health(p.at, p.Latency)
-	if !open {
+	h := s.Health(p.at, p.Latency)
+	if h == (trace.Health{}) {
 		return canvas.Line{stream}
 	}
 	if h.Problem != "" {
