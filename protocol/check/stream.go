@@ -191,7 +191,7 @@ func (c *checker) firstEvent(ctx context.Context, s *Stage) error {
 	defer st.mu.Unlock()
 	if st.events > 0 {
 		s.Millis = millis(st.first.Sub(st.begun))
-		s.Seen = fmt.Sprintf("%s, %.1f s after the first chunk; %d events in all", st.event, st.first.Sub(st.begun).Seconds(), st.events)
+		s.Seen = fmt.Sprintf("%s, %.1f s after the first chunk; events in all: %d", st.event, st.first.Sub(st.begun).Seconds(), st.events)
 		s.Details = map[string]any{"events": st.events}
 		st.turns.EndOpen(float64(len(c.Speech)) / protocol.SampleRate)
 		counts, fault := st.turns.Snapshot().Counts, ""
