@@ -311,12 +311,17 @@ func TestDrain(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		gate := make(chan struct{})
 		c := s.open(&streamtest.Diarizer{OnPush: func(int, []float32) []engine.Event { <-gate; return nil }})
-		c.chunks(3)
-		c.endOfStream()
+		const sent = 45 // as far ahead as a client may be, and more than the queue holds
+		go func() {
+			for range sent {
+				_ = c.WriteMessage(websocket.BinaryMessage, quiet)
+			}
+			_ = c.WriteMessage(websocket.TextMessage, []byte(protocol.EndOfStreamMessage))
+		}()
 		synctest.Wait()
 		close(s.drain)
 		close(gate)
-		if code, _ := c.end(); code != websocket.CloseNormalClosure || s.counters.Chunks.Load() != 3 {
+		if code, _ := c.end(); code != websocket.CloseNormalClosure || s.counters.Chunks.Load() != sent {
 			t.Errorf("code %d, %d chunks", code, s.counters.Chunks.Load())
 		}
 		expectRecord(t, s, store.Done, endOfStream.cause)

@@ -49,11 +49,20 @@ func (s *Stream) work(drain <-chan struct{}) ending {
 	}
 }
 
-// finishQueued processes the chunks that have arrived, and few later ones: a client that
-// does not pause fills the queue as fast as it is emptied. It returns end, unless the
-// client has ended the stream.
+const (
+	// finishTime bounds the processing of what a client has sent, 5 s of audio ahead of
+	// real time at most, before its stream is ended.
+	finishTime = 2 * time.Second
+	// readPause is how long the reader may take for the next of it.
+	readPause = 50 * time.Millisecond
+)
+
+// finishQueued processes the chunks that have arrived. An unpaced client that does not pause
+// fills the queue as fast as it is emptied: few later ones are processed. It returns end,
+// unless the client has ended the stream.
 func (s *Stream) finishQueued(end ending) ending {
-	for range queuedChunks + 1 { // the end of the input comes after the last chunk
+	began := time.Now()
+	for n := 0; n <= queuedChunks || !s.config.Unpaced && time.Since(began) < finishTime; n++ { // the end of the input comes after the last chunk
 		select {
 		case c, ok := <-s.chunks:
 			if !ok {
@@ -62,7 +71,7 @@ func (s *Stream) finishQueued(end ending) ending {
 			if !s.push(c) {
 				return internalError
 			}
-		default:
+		case <-time.After(readPause):
 			return end
 		}
 	}
