@@ -35,17 +35,17 @@ type sums struct{ w, wx, wxx [TrunkSize]float32 }
 // NewStream begins a stream that keeps the newest window steps of 40 ms. With a
 // window of 5 s and an Update every 0.5 s it takes 1.3 MB.
 func (m *Model) NewStream(window int) *Stream {
-	s := &Stream{m: m, in: nn.NewTrack(bands+2, 1, 1, lookBack), attention: nn.NewTrack(TrunkSize, 0, 0, window),
+	s := &Stream{m: m, in: nn.NewTrack(bands+2, 1, lookBack), attention: nn.NewTrack(TrunkSize, 0, window),
 		pooled: make([]float32, batchSize*2*TrunkSize), waiting: make([][]float32, 0, batchSize), outputs: make([]float32, batchSize*Size)}
 	for i, p := range m.planes {
 		keep, edge := lookBack, 1
 		if i == len(m.planes)-1 {
 			keep, edge = window, 0
 		}
-		s.outs[i] = nn.NewTrack(p.Size(), edge, edge, keep)
+		s.outs[i] = nn.NewTrack(p.Size(), edge, keep)
 		if i > 0 {
 			p.Padded = true
-			s.mids[i-1] = nn.NewTrack(p.Size(), 1, 1, lookBack)
+			s.mids[i-1] = nn.NewTrack(p.Size(), 1, lookBack)
 		}
 	}
 	return s

@@ -40,7 +40,7 @@ func TestConv2DStream(t *testing.T) {
 		out := Plane{Bands: 6 / c.fs, C: 16, Padded: true}
 		w, bias := values(r, 16*4*c.size*c.size), values(r, 16)
 		conv := NewConv2D(in, out, c.size, c.fs, c.ts, w, bias)
-		src, dst := NewTrack(in.Size(), 1, 1, 4), NewTrack(out.Size(), 1, 1, 10)
+		src, dst := NewTrack(in.Size(), 1, 4), NewTrack(out.Size(), 1, 10)
 		var all []float32 // [T][band][channel]
 		for step := range 60 {
 			n := r.IntN(9)
@@ -90,7 +90,7 @@ func TestConv1DStream(t *testing.T) {
 		w, bias := values(r, 16*4*c.kernel), values(r, 16)
 		conv := NewConv1D(4, 16, c.kernel, c.stride, c.dilation, w, bias)
 		edge := c.dilation * (c.kernel / 2)
-		src, dst := NewTrack(4, edge, edge, 2*edge), NewTrack(16, 0, 0, 5)
+		src, dst := NewTrack(4, edge, 2*edge), NewTrack(16, 0, 5)
 		var all []float32
 		for range 80 {
 			fresh := values(r, r.IntN(7)*4)

@@ -10,20 +10,20 @@ import "fmt"
 // signal), and again when more is known. Before frame 0 and behind frame Len there
 // are frames of zeros, so that the layers are plain strided products.
 type Track struct {
-	buf         []float32
-	size        int // floats of a frame
-	lead, trail int // frames of zeros before frame 0, and behind the newest
-	keep        int // final frames that stay readable
-	first       int // frame at buf[0]
-	final       int
-	length      int
-	unread      int // first frame that no layer has read, where frames come by Push; else -1
+	buf    []float32
+	size   int // floats of a frame
+	edge   int // frames of zeros before frame 0, and behind the newest
+	keep   int // final frames that stay readable
+	first  int // frame at buf[0]
+	final  int
+	length int
+	unread int // first frame that no layer has read, where frames come by Push; else -1
 }
 
-// NewTrack makes an empty track of frames of size floats, with lead and trail
-// frames of zeros around it. The newest keep final frames stay readable.
-func NewTrack(size, lead, trail, keep int) *Track {
-	return &Track{size: size, lead: lead, trail: trail, keep: max(keep, lead), first: -lead, unread: -1}
+// NewTrack makes an empty track of frames of size floats, with edge frames of zeros
+// on either side. The newest keep final frames stay readable.
+func NewTrack(size, edge, keep int) *Track {
+	return &Track{size: size, edge: edge, keep: max(keep, edge), first: -edge, unread: -1}
 }
 
 // Len is the number of frames since the stream began.
@@ -40,7 +40,7 @@ func (t *Track) Frame(i int) []float32 { return t.From(i)[:t.size:t.size] }
 
 // From is all frames from frame i on; i may be in the zeros around.
 func (t *Track) From(i int) []float32 {
-	if i < t.first || i > t.length+t.trail {
+	if i < t.first || i > t.length+t.edge {
 		panic(fmt.Sprintf("nn: frame %d of a track that holds %d to %d", i, t.first, t.length))
 	}
 	return t.buf[(i-t.first)*t.size:]
@@ -49,7 +49,7 @@ func (t *Track) From(i int) []float32 {
 // Extend makes the track length frames long, with zeros behind. Called again in
 // the same step it changes nothing.
 func (t *Track) Extend(length int) {
-	need := (length + t.trail - t.first) * t.size
+	need := (length + t.edge - t.first) * t.size
 	if need > len(t.buf) {
 		first := t.final - t.keep
 		if t.unread >= 0 {
@@ -59,7 +59,7 @@ func (t *Track) Extend(length int) {
 			used := (t.length - first) * t.size // the zeros behind are written again
 			copy(t.buf, t.buf[(first-t.first)*t.size:][:max(used, 0)])
 			t.first = first
-			need = (length + t.trail - t.first) * t.size
+			need = (length + t.edge - t.first) * t.size
 		}
 		if need > len(t.buf) { // only in the first seconds of a stream
 			buf := make([]float32, need+need/8/t.size*t.size)
@@ -68,7 +68,7 @@ func (t *Track) Extend(length int) {
 		}
 	}
 	t.length = length
-	clear(t.buf[(length-t.first)*t.size:][:t.trail*t.size])
+	clear(t.buf[(length-t.first)*t.size:][:t.edge*t.size])
 }
 
 // SetFinal declares the frames below n final.

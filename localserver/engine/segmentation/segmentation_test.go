@@ -52,7 +52,7 @@ func TestParity(t *testing.T) {
 	p, m := newPair(t, 1000)
 	p.push(x)
 	s := p.seg
-	c2, proj := nn.NewTrack(channels, 0, 0, 1000), nn.NewTrack(channels, 0, 0, 1000)
+	c2, proj := nn.NewTrack(channels, 0, 1000), nn.NewTrack(channels, 0, 1000)
 	m.c2.Step(s.a, c2, nil, false)
 	proj.Extend(p.emb.Len())
 	m.proj.Apply(nn.Rows{Groups: 1, N: p.emb.Len(), Src: p.emb.Trunk().From(0), SrcStride: embedding.TrunkSize, Dst: proj.From(0), DstStride: channels})

@@ -34,15 +34,15 @@ type Stream struct {
 // NewStream begins a stream that keeps the newest window steps of 40 ms. With a
 // window of 5 s and an Update every 0.5 s it takes 0.8 MB.
 func (m *Model) NewStream(window int) *Stream {
-	s := &Stream{m: m, in: nn.NewTrack(bands, 2, 2, 4), a: nn.NewTrack(channels, 2, 2, 4), c: nn.NewTrack(channels, 0, 0, trunkLag),
-		gates: nn.NewTrack(6*hidden, 0, 0, window)}
+	s := &Stream{m: m, in: nn.NewTrack(bands, 2, 4), a: nn.NewTrack(channels, 2, 4), c: nn.NewTrack(channels, 0, trunkLag),
+		gates: nn.NewTrack(6*hidden, 0, window)}
 	for i := range s.x {
 		edge, keep := 0, 0
 		if i < len(dilations) {
 			edge, keep = dilations[i], 2*dilations[i]
-			s.mids[i] = nn.NewTrack(channels, 0, 0, 0)
+			s.mids[i] = nn.NewTrack(channels, 0, 0)
 		}
-		s.x[i] = nn.NewTrack(channels, edge, edge, keep)
+		s.x[i] = nn.NewTrack(channels, edge, keep)
 	}
 	return s
 }
