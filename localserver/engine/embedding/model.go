@@ -24,8 +24,6 @@ const (
 	Size = 128
 	// TrunkSize is the number of values of the trunk for one step: 8 bands of 96 channels.
 	TrunkSize = bandsOut * channelsOut
-	// Step is the number of 10 ms feature frames in a step of the trunk (40 ms).
-	Step = 4
 
 	bands         = 64
 	bandsOut      = 8

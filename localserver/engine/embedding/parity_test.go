@@ -63,10 +63,10 @@ func TestParity(t *testing.T) {
 			check(name+end, worst)
 		}
 	}
-	T := len(x)/bands/Step + 1
+	T := len(x)/bands/framesPerStep + 1
 	trunk, masks, want := p.Tensor("trunk", TrunkSize, T), p.Tensor("masks", 2, T), p.Tensor("embeddings", 2, Size)
 	worst := 0.0
-	for j := range s.Len() {
+	for j := range s.Trunk().Len() {
 		for i, v := range s.Trunk().Frame(j) {
 			worst = max(worst, off(v, trunk[Exported(i)*T+j]))
 		}

@@ -104,9 +104,6 @@ func (s *Stream) attend() {
 // caller may read it until the next Update.
 func (s *Stream) Trunk() *nn.Track { return s.outs[len(plan)] }
 
-// Len is the number of steps so far.
-func (s *Stream) Len() int { return s.Trunk().Len() }
-
 // First is the oldest step that Embed can still use.
 func (s *Stream) First() int { return max(s.Trunk().First(), s.attention.First()) }
 

@@ -54,8 +54,8 @@ func TestParity(t *testing.T) {
 	s := p.seg
 	c2, proj := nn.NewTrack(channels, 0, 1000), nn.NewTrack(channels, 0, 1000)
 	m.c2.Step(s.a, c2, nil, false)
-	proj.Extend(p.emb.Len())
-	m.proj.Apply(nn.Rows{Groups: 1, N: p.emb.Len(), Src: p.emb.Trunk().From(0), SrcStride: embedding.TrunkSize, Dst: proj.From(0), DstStride: channels})
+	proj.Extend(p.emb.Trunk().Len())
+	m.proj.Apply(nn.Rows{Groups: 1, N: p.emb.Trunk().Len(), Src: p.emb.Trunk().From(0), SrcStride: embedding.TrunkSize, Dst: proj.From(0), DstStride: channels})
 	tracks := map[string]*nn.Track{"seg.c1": s.a, "seg.c2": c2, "seg.proj": proj, "seg.x0": s.x[0]}
 	for i := range dilations {
 		tracks[fmt.Sprintf("seg.blk%d", i)] = s.x[i+1]
