@@ -9,7 +9,8 @@ func TestTextEvents(t *testing.T) {
 		t.Errorf("%+v, %v, want %+v", e.Transcript, err, want)
 	}
 	for _, raw := range []string{
-		`{"type":"text"}`, `{"type":"text","data":{"speaker":"A","start":1,"end":2}}`, `{"type":"text","data":{"speaker":"A","start":2,"end":2,"text":"x"}}`,
+		`{"type":"text"}`, `{"type":"text","data":{"speaker":"A","start":1,"end":2}}`, `{"type":"text","data":{"speaker":"A","start":1,"text":"x"}}`,
+		`{"type":"text","data":{"speaker":"A","end":2,"text":"x"}}`, `{"type":"text","data":{"start":1,"end":2,"text":"x"}}`, `{"type":"text","data":{"speaker":"A","start":2,"end":2,"text":"x"}}`,
 		`{"type":"text","data":{"speaker":"A","start":-1,"end":2,"text":"x"}}`, `{"type":"text","data":{"speaker":"A","start":1,"end":1e99,"text":"x"}}`,
 	} {
 		if e, err := ParseEvent([]byte(raw)); err == nil || e.Err == "" {

@@ -1,6 +1,7 @@
 package apikeys
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -75,6 +76,9 @@ func TestSigningKeysComeAndGo(t *testing.T) {
 	id, err := CreateSigningKey(dir, HS256, now.Add(time.Second))
 	testkit.NoError(t, err)
 	second := mustCreate(t, dir, "a", PlanPro, time.Hour, now)
+	if raw, err := os.ReadFile(filepath.Join(dir, keyFolder, id+keySuffix)); err != nil || bytes.Contains(raw, []byte("AAAAAAAA")) {
+		t.Errorf("a secret of zeros, %v", err)
+	}
 	for key, algorithm := range map[string]string{first: "EdDSA", second: "HS256"} {
 		head, _ := base64.RawURLEncoding.DecodeString(strings.Split(key, ".")[0])
 		if !strings.Contains(string(head), `"alg":"`+algorithm+`"`) {

@@ -186,7 +186,11 @@ func TestForgottenDuringACheck(t *testing.T) {
 	}
 	// When it comes back, it is monitored like any other.
 	f.revisions["dead"] = 2
-	for range maxUnchanged {
+	check()
+	if m.Forget("dead"); m.others["dead"] == nil {
+		t.Error("a node that lives is forgotten")
+	}
+	for range maxUnchanged - 1 {
 		check()
 	}
 	if !m.Dead("dead") {

@@ -19,7 +19,7 @@ func TestAdmission(t *testing.T) {
 		{"a", true, nil, 1}, {"a", false, nil, 2}, {"a", false, ErrFull, 2}, // as before
 		{"b", false, nil, 3}, {"b", false, ErrFull, 3}, {"c", false, ErrFull, 3}, // all together
 		{"a", true, nil, 2}, {"a", true, nil, 1}, {"c", false, nil, 2}, {"b", true, nil, 1},
-		{"c", true, nil, 0}, {"c", false, nil, 1}, // an idle node goes on
+		{"c", true, nil, 0}, {"c", false, nil, 1}, {"c", false, nil, 2}, // an idle node goes on
 	} {
 		var err error
 		available := a.Available(s.account)
@@ -44,6 +44,10 @@ func TestAdmission(t *testing.T) {
 	cancel()
 	if err := a.Wait(ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("waiting for what is open: %v", err)
+	}
+	a.Release("c")
+	if err := a.Wait(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("waiting for the last one: %v", err)
 	}
 	a.Release("c")
 	if err := a.Wait(t.Context()); err != nil {

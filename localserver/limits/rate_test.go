@@ -137,5 +137,13 @@ func TestUnusedWindowsAreRemoved(t *testing.T) {
 		if len(l.windows) > maxWindows {
 			t.Errorf("%d windows", len(l.windows))
 		}
+		// Those that are in use stay.
+		l.windows = map[string]*window{"op full": {full: time.Now().Add(RateWindow)}}
+		for i := range maxWindows {
+			_, _ = l.Take(t.Context(), "op", fmt.Sprint(i), 10)
+		}
+		if _, full := l.windows["op full"]; len(l.windows) != maxWindows+1 || !full {
+			t.Errorf("%d windows, that of a full minute is there: %v", len(l.windows), full)
+		}
 	})
 }

@@ -78,6 +78,7 @@ func TestCheckWords(t *testing.T) {
 	for body, want := range map[string]string{
 		`[{"word":"a","start":0,"end":0},{"word":"b","start":0,"end":2.5}]`:    "[{a 0 0} {b 0 2.5}]",
 		`[{"word":"\u001b[31m a  b","start":1,"end":2}]`:                       "[{[31m a b 1 2}]",
+		`[{"word":"a","start":0,"end":1},{"word":" b","start":1,"end":2}]`:     "[{a 0 1} {b 1 2}]",
 		`[{"word":" ","start":1,"end":2}]`:                                     "[]",
 		`[{"word":"a","start":1,"end":0.5}]`:                                   "[]",
 		`[{"word":"a","start":-1,"end":0.5}]`:                                  "[]",

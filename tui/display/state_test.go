@@ -28,10 +28,10 @@ func TestDecidedUntil(t *testing.T) {
 
 func TestHistory(t *testing.T) {
 	var h History
-	for _, seq := range []int64{0, 1, 4, 3, 5, 9} {
+	for _, seq := range []int64{0, 1, 4, 3, 5, 9, maxHistory} {
 		h.Add(seq, Level{RMS: float32(seq) + 1})
 	}
-	if got := h.Levels(); len(got) != 10 || got[4].RMS != 5 || got[3].RMS != 0 || got[9].RMS != 10 {
+	if got := h.Levels(); len(got) != 10 || got[3].RMS != 0 || got[4].RMS != 5 || got[5].RMS != 6 || got[9].RMS != 10 {
 		t.Errorf("levels %v", got)
 	}
 }

@@ -192,7 +192,13 @@ func TestWriteExport(t *testing.T) {
 	if err := write(false); !errors.Is(err, os.ErrExist) || hint.Of(err) == "" {
 		t.Errorf("an existing file: %v", err)
 	}
+	first, err := os.ReadFile(path)
+	testkit.NoError(t, err)
+	testkit.NoError(t, os.WriteFile(path, append(first, "more"...), 0o600))
 	testkit.NoError(t, write(true))
+	if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, first) {
+		t.Errorf("replaced by %q, %v", again, err)
+	}
 	if err := WriteExport(filepath.Join(dir, "none", "turns.csv"), export.CSV, d, true); err == nil {
 		t.Error("a folder that does not exist")
 	}
