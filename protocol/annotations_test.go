@@ -285,6 +285,42 @@ func TestSpeakersKeepEveryMomentOfSpeech(t *testing.T) {
 	})
 }
 
+// Each kind of annotation counts by itself.
+func TestAnnotationsDiffer(t *testing.T) {
+	var none Annotations
+	for i, a := range []Annotations{must(none.Rename("A", "Anna")), must(none.Merge("A", "B")), must(none.MoveTurn("A", 0, 1, "B")), none.Mute("A", true), must(none.Bookmark(1, ""))} {
+		if a.Empty() || a.Equal(none) || none.Equal(a) || !a.Equal(a) {
+			t.Errorf("annotation %d: %+v", i, a)
+		}
+	}
+	if !none.Empty() || !none.Equal(none) {
+		t.Errorf("%+v", none)
+	}
+}
+
+// A bound refuses one more, and no change of what there is.
+func TestAnnotationsAreBounded(t *testing.T) {
+	var full Annotations
+	for i := range maxBookmarks {
+		full = must(full.Bookmark(float64(i), ""))
+	}
+	for i := range MaxLabels + 1 {
+		full = full.Mute(SpeakerLabel(i), true)
+	}
+	if full = full.Mute(SpeakerLabel(0), false); full.Muted(SpeakerLabel(0)) || full.Muted(SpeakerLabel(MaxLabels)) || !full.Muted(SpeakerLabel(1)) {
+		t.Errorf("muted: %v", full.muted)
+	}
+	for _, c := range []struct {
+		a     Annotations
+		at    float64
+		valid bool
+	}{{full, maxBookmarks, false}, {full, 3, true}, {Annotations{}, -1, false}, {Annotations{}, MaxTimestamp, true}, {Annotations{}, MaxTimestamp + 1, false}} {
+		if _, err := c.a.Bookmark(c.at, "note"); (err == nil) != c.valid {
+			t.Errorf("a bookmark at %g s: %v", c.at, err)
+		}
+	}
+}
+
 func TestAnnotationsFromAStranger(t *testing.T) {
 	for _, raw := range []string{`{}`, `{"version":2}`, `[]`, `{"version":1,"names":3}`} {
 		var a Annotations
