@@ -408,9 +408,16 @@ func TestNodesExchangeSigningKeys(t *testing.T) {
 		// The name of a folder is kept, so that a restarted node withdraws what
 		// was removed meanwhile.
 		files := testkit.Files(t, filepath.Join(dirA, keyFolder), "*"+keySuffix)
-		if len(files) != 1 || os.Remove(files[0]) != nil {
+		if len(files) != 1 {
 			t.Fatal(files)
 		}
+		testkit.NoError(t, os.WriteFile(files[0], []byte("junk"), 0o600))
+		exchange(a)
+		exchange(none)
+		if !accepts(none, keyA) {
+			t.Error("a signing key that cannot be read now is withdrawn")
+		}
+		testkit.NoError(t, os.Remove(files[0]))
 		join(dirA)
 		exchange(none)
 		exchange(b)

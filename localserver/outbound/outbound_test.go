@@ -73,6 +73,8 @@ func TestPolicyAllowsOnlyItsHosts(t *testing.T) {
 			t.Errorf("webhook %s: %v", c.address, err)
 		}
 	}
+	fetch.Hosts = hosts(t, "a.example") // and not this machine
+	testkit.NoError(t, fetch.Check(&url.URL{Scheme: "http", Host: "a.example"}))
 	// What is not named is refused without a look-up.
 	hook.Hosts = hosts(t, "*")
 	for _, address := range []string{"https://localhost/x", "https://LocalHost.:8443/x", "https://127.1/x"} {

@@ -20,6 +20,7 @@ func TestTerminalSafe(t *testing.T) {
 		"ක\u200d\u200dර a\u200db":               "ක\u200dර ab",
 		"👨\u200d👩\u200d👧 \u200d👧":               "👨\u200d👩\u200d👧 👧",
 		"🏳\ufe0f\u200d🌈 a\ufe0fb ❤\ufe0f\ufe0f": "🏳\ufe0f\u200d🌈 ab ❤\ufe0f",
+		"❤\ufe0e ❤\ufe01":                       "❤\ufe0e ❤",
 		"c1\u009b31mcsi":                        "c131mcsi", // harmless without its introducer
 		"Zoë 李雷":                                "Zoë 李雷",
 		"broken \xff utf-8":                     "broken \uFFFD utf-8",

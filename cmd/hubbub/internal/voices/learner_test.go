@@ -106,8 +106,9 @@ func TestLearner(t *testing.T) {
 	annotations = together
 	name("SPEAKER_00", "Mia")
 	correct("Anna Mia", "the voiceprint of Eva is stored as Mia now; the voiceprint of Ben is no longer stored")
-	name("SPEAKER_00", "")
+	name("SPEAKER_00", "Speaker_1") // which no voice can have
 	correct("Anna", "the voiceprint of Mia is no longer stored")
+	name("SPEAKER_00", "")
 	correct("Anna", "")
 	name("SPEAKER_00", "Eva") // which is no undoing
 	correct("Anna", "")
