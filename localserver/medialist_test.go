@@ -62,10 +62,8 @@ func TestMediaIsListedAndDeleted(t *testing.T) {
 	if got := locations(h.listed("")); !slices.Equal(got, slices.Delete(slices.Clone(names), 2, 3)) {
 		t.Errorf("after the deletion: %q", got)
 	}
-	for _, path := range []string{"/v1/media?after=x", "/v1/media?after=media://a&after=media://b"} {
-		if res := h.do("GET", path, testKey, nil); res.StatusCode != 400 || !strings.Contains(string(res.body), `"field":"after"`) {
-			t.Errorf("%s: %d %s", path, res.StatusCode, res.body)
-		}
+	if res := h.do("GET", "/v1/media?after=x", testKey, nil); res.StatusCode != 400 || !strings.Contains(string(res.body), `"field":"after"`) {
+		t.Errorf("after=x: %d %s", res.StatusCode, res.body)
 	}
 	if res := h.do("GET", "/v1/media?after=media://%zz", testKey, nil); res.StatusCode != 400 || !strings.Contains(string(res.body), `"field":"query"`) {
 		t.Errorf("malformed query: %d %s", res.StatusCode, res.body)

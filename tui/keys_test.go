@@ -426,15 +426,17 @@ func TestHelpOfTheList(t *testing.T) {
 
 // TestHelpHasAddresses: the help shows the page and the stream that others can watch.
 func TestHelpHasAddresses(t *testing.T) {
-	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
-	s.Stream = tuitest.Stream
-	m := testModel(s, 100, 34)
-	press(m, "?")
-	screenHas(t, m, "stream "+tuitest.Stream)
-	s.Page = "http://127.0.0.1:8800/qpze23lqnrhb4ubeqxz5tq26yh"
-	m.later(s)
-	screenHas(t, m, "stream "+tuitest.Stream)
-	screenHas(t, m, "page "+s.Page)
+	for _, size := range [][2]int{{80, 24}, {100, 34}, {120, 34}, {200, 40}} {
+		s := tuitest.State(tuitest.FourSpeakers, 60, 1)
+		s.Stream = tuitest.Stream
+		m := testModel(s, size[0], size[1])
+		press(m, "?")
+		screenHas(t, m, "stream "+tuitest.Stream)
+		s.Page = "http://127.0.0.1:8800/qpze23lqnrhb4ubeqxz5tq26yh"
+		m.later(s)
+		screenHas(t, m, "stream "+tuitest.Stream)
+		screenHas(t, m, "page "+s.Page)
+	}
 }
 
 // TestInterruptWhileTyping: ctrl+c always interrupts, and ctrl+z suspends.

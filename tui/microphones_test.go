@@ -39,6 +39,13 @@ func (f *fakeMicrophones) Use(input string) (string, error) {
 // answerTo runs a command and passes its message to the model.
 func answerTo(m *model, cmd tea.Cmd) { m.Update(cmd()) }
 
+// listMicrophones opens the list of the microphones.
+func listMicrophones(m *model, devices *fakeMicrophones) {
+	m.o.Microphones = devices
+	m.bindKeys()
+	answerTo(m, press(m, "i"))
+}
+
 // TestChooseMicrophone: the list shows the level of the selected device and of the one
 // in use, and enter continues with another one.
 func TestChooseMicrophone(t *testing.T) {
@@ -92,9 +99,7 @@ func TestChooseMicrophone(t *testing.T) {
 // then, and says that a second device has to wait.
 func TestSecondChoiceOfAMicrophone(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
-	m.o.Microphones = &fakeMicrophones{list: []display.Microphone{{Input: "parec:0", Name: "Desk", Used: true}, {Input: "parec:1", Name: "Headset"}}}
-	m.bindKeys()
-	answerTo(m, press(m, "i"))
+	listMicrophones(m, &fakeMicrophones{list: []display.Microphone{{Input: "parec:0", Name: "Desk", Used: true}, {Input: "parec:1", Name: "Headset"}}})
 	first := press(m, "down", "enter")
 	screenHas(t, m, "opening Headset")
 	press(m, "esc")
@@ -111,12 +116,10 @@ func TestSecondChoiceOfAMicrophone(t *testing.T) {
 // TestMicrophonesOfPortAudio: a list without recorders says what it lacks.
 func TestMicrophonesOfPortAudio(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
-	m.o.Microphones = &fakeMicrophones{list: []display.Microphone{
+	listMicrophones(m, &fakeMicrophones{list: []display.Microphone{
 		{Input: "mic:0", Name: "default", System: "ALSA", Default: true, Used: true},
 		{Input: "mic:1", Name: "USB", System: "ALSA"},
-	}}
-	m.bindKeys()
-	answerTo(m, press(m, "i"))
+	}})
 	screenHas(t, m, "Devices connected later need a restart, or a recorder (parec, ffmpeg).")
 	press(m, "down")
 	screenHasNot(t, m, "connected later")
@@ -129,9 +132,7 @@ func TestMicrophonesAreListedAgain(t *testing.T) {
 	m.o.Snapshot = func() display.State { return s }
 	all := []display.Microphone{{Input: "parec:0", Name: "Desk"}, {Input: "parec:1", Name: "Headset", Used: true}}
 	devices := &fakeMicrophones{list: all}
-	m.o.Microphones = devices
-	m.bindKeys()
-	answerTo(m, press(m, "i"))
+	listMicrophones(m, devices)
 	for _, lost := range []bool{true, false} {
 		devices.list, s.InputLost = all, lost
 		if lost {
@@ -150,9 +151,7 @@ func TestMicrophoneThatIsReplaced(t *testing.T) {
 	s := tuitest.State(tuitest.FourSpeakers, 100, 1)
 	m := testModel(s, 80, 24)
 	devices := &fakeMicrophones{list: []display.Microphone{{Input: "parec:0", Name: "Headset", Used: true}, {Input: "parec:1", Name: "Desk"}}}
-	m.o.Microphones = devices
-	m.bindKeys()
-	answerTo(m, press(m, "i"))
+	listMicrophones(m, devices)
 	devices.list = []display.Microphone{{Input: "parec:0", Name: "Headset"}, {Input: "parec:1", Name: "Desk", Used: true}}
 	s.Source = "Desk"
 	m.o.Snapshot = func() display.State { return s }
@@ -170,9 +169,7 @@ func TestMicrophoneThatIsReplaced(t *testing.T) {
 func TestMicrophonesThatAreGone(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
 	devices := &fakeMicrophones{list: []display.Microphone{{Input: "parec:0", Name: "Desk"}, {Input: "parec:1", Name: "Headset", Used: true}}}
-	m.o.Microphones = devices
-	m.bindKeys()
-	answerTo(m, press(m, "i"))
+	listMicrophones(m, devices)
 	m.Update(listedMsg{list: devices.list[:1]})
 	screenHas(t, m, "▌ Desk")
 	m.Update(listedMsg{})
@@ -182,9 +179,7 @@ func TestMicrophonesThatAreGone(t *testing.T) {
 // TestMouseBelowTheMicrophones: a click on the choice does nothing below it.
 func TestMouseBelowTheMicrophones(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
-	m.o.Microphones = &fakeMicrophones{list: []display.Microphone{{Input: "mic:0", Name: "default", Used: true}}}
-	m.bindKeys()
-	answerTo(m, press(m, "i"))
+	listMicrophones(m, &fakeMicrophones{list: []display.Microphone{{Input: "mic:0", Name: "default", Used: true}}})
 	for _, button := range []tea.MouseButton{tea.MouseButtonLeft, tea.MouseButtonWheelUp} {
 		m.Update(tea.MouseMsg{X: 40, Y: m.layout().lanesY + 1, Action: tea.MouseActionPress, Button: button})
 	}

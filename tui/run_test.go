@@ -45,7 +45,7 @@ func awaitEnd(t *testing.T, done chan error) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(30 * time.Second):
+	case <-time.After(testkit.Timeout):
 		t.Fatal("Run does not end")
 		return nil
 	}

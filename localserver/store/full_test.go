@@ -192,13 +192,7 @@ func TestStoreRecoversFromAFullDisk(t *testing.T) {
 		t.Error("the store is ready")
 	}
 	testkit.NoError(t, os.Remove(filler))
-	deadline := time.Now().Add(30 * time.Second)
-	for s.Ping(ctx) != nil {
-		if time.Now().After(deadline) {
-			t.Fatalf("still not ready: %v", s.Ping(ctx))
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	testkit.Eventually(t, "a store that is ready", func() bool { return s.Ping(ctx) == nil })
 	for _, id := range []string{"before", "during"} {
 		if err := finish(s, id); err != nil {
 			t.Errorf("%s: %v", id, err)
