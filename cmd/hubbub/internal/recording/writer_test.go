@@ -303,14 +303,17 @@ func ramp(seq int64) []float32 {
 	return x
 }
 
-// recorderChild records a ramp in real time and prints the number of each chunk,
-// until it is killed.
+// recorderChild records a turn, and a ramp in real time, and prints the number of each
+// chunk, until it is killed.
 func recorderChild() {
 	w, err := createIn(os.Getenv(asChild))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
+	w.Event(0, startOf(0.5, "A"))
+	w.Event(0, endOf(1, "A"))
+	w.Turn(protocol.Turn{Speaker: "A", Start: 0.5, End: 1})
 	for seq := int64(0); w.Status().Failure == nil; seq++ {
 		w.Audio(capture.Chunk{Seq: seq, Samples: ramp(seq), Valid: capture.ChunkSamples})
 		fmt.Println(seq)
@@ -319,7 +322,7 @@ func recorderChild() {
 }
 
 // TestKilledRecorder: a program that is killed with SIGKILL leaves a recording
-// that is readable up to the last second.
+// that is readable up to the last second, with its events and turns.
 func TestKilledRecorder(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a process")
@@ -337,6 +340,11 @@ func TestKilledRecorder(t *testing.T) {
 	testkit.NoError(t, cmd.Process.Kill())
 	killed := time.Now()
 	_ = cmd.Wait()
+	for name, want := range map[string]string{EventsFile: string(startOf(0.5, "A").Raw) + "\n" + string(endOf(1, "A").Raw) + "\n", TurnsFile: "SPEAKER live 1 0.500 0.500 <NA> <NA> A <NA> <NA>\n"} {
+		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(text) != want {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
 	got := recorded(t, filepath.Join(dir, AudioFile))
 	for seq, c := range slices.Collect(slices.Chunk(got, capture.ChunkSamples)) {
 		if !slices.Equal(c, ramp(int64(seq))[:len(c)]) {
