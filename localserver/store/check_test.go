@@ -38,16 +38,19 @@ func blockOf(dir, stream string) string {
 	return filepath.Join(datafolder.Streams(dir), stream, "msgs", "1.blk")
 }
 
-// damageFile overwrites bytes in the middle of a file.
+// damageFile overwrites bytes in the middle of a file, as a disk does: without a new time.
 func damageFile(t *testing.T, file string, n int) {
 	t.Helper()
 	raw, err := os.ReadFile(file)
+	testkit.NoError(t, err)
+	info, err := os.Stat(file)
 	testkit.NoError(t, err)
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range n {
 		raw[len(raw)/2+i] ^= byte(1 + random.IntN(255))
 	}
 	testkit.NoError(t, os.WriteFile(file, raw, 0o600))
+	testkit.NoError(t, os.Chtimes(file, time.Time{}, info.ModTime()))
 }
 
 // Copies of blocks that a NATS server was writing when it was killed do not stay: they have
@@ -136,13 +139,19 @@ func TestDamagedStore(t *testing.T) {
 	}
 }
 
-// A file that cannot be opened does not cost the stream that it is of: the store does not open.
+// A file that cannot be opened or, after a crash, read does not cost the stream that it is of: the
+// store does not open.
 func TestUnreadableStream(t *testing.T) {
-	for _, stream := range []string{"KV_sessions", "EVENTS", datafolder.MediaStream} {
-		dir := t.TempDir()
+	closed := func(file string) error { return os.Symlink("nowhere", file) }
+	unread := func(file string) error { return os.Mkdir(file, 0o700) }
+	for _, c := range []struct {
+		stream string
+		create func(file string) error
+	}{{"KV_sessions", closed}, {"EVENTS", closed}, {datafolder.MediaStream, closed}, {datafolder.MediaStream, unread}} {
+		stream, dir := c.stream, t.TempDir()
 		streamsOnDisk(t, dir, 1)
 		block := filepath.Join(datafolder.Streams(dir), stream, "msgs", "2.blk")
-		testkit.NoError(t, os.Symlink("nowhere", block))
+		testkit.NoError(t, c.create(block))
 		if s, err := Open(t.Context(), Options{Dir: dir}); err == nil {
 			t.Errorf("the store opens without a block of %s", stream)
 			testkit.NoError(t, s.Close())

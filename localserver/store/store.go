@@ -284,6 +284,6 @@ func (s *Store) Ping(ctx context.Context) error {
 	return err
 }
 
-// Damaged returns how many bytes were not intact when the store was opened; media are not
-// checked then.
+// Damaged returns how many bytes were not intact when the store was opened; media are checked
+// then only after a crash.
 func (s *Store) Damaged() int64 { return s.damaged }

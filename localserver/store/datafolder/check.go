@@ -19,6 +19,10 @@ import (
 // MediaStream holds the bytes of media objects: most of what is on a disk.
 const MediaStream = "MEDIA"
 
+// indexFile is where a NATS server notes what the blocks beside it contain, at its end and
+// now and then.
+const indexFile = "index.db"
+
 // Report is what a check found in one stream of a store on disk.
 type Report struct {
 	Stream  string `json:"stream"`
@@ -109,22 +113,22 @@ func streamNames(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// checkStreams checks the streams below a data folder, those of media only if
-// asked. Blocks that are damaged are given to repair, unless it is nil.
+// checkStreams checks the streams below a data folder, that of media only if asked or if the
+// NATS server will read all of it. Blocks that are damaged are given to repair, unless it is nil.
 func checkStreams(dir string, media bool, repair func(file string, b block) error) (reports []Report, err error) {
 	streams, err := streamNames(dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range streams {
-		if name == MediaStream && !media {
-			continue
-		}
-		r := Report{Stream: name}
 		files, err := blockFiles(filepath.Join(Streams(dir), name))
 		if err != nil {
 			return nil, err
 		}
+		if name == MediaStream && !media && indexed(files) {
+			continue
+		}
+		r := Report{Stream: name}
 		for i, file := range files {
 			raw, err := os.ReadFile(file.path)
 			if err != nil {
@@ -147,6 +151,19 @@ func checkStreams(dir string, media bool, repair func(file string, b block) erro
 		reports = append(reports, r)
 	}
 	return reports, nil
+}
+
+// indexed reports whether the index of a stream is as new as its blocks. After a crash it is
+// not: then the NATS server reads all blocks, and deletes the stream if it cannot read one.
+func indexed(files []blockFile) bool {
+	for _, file := range files {
+		index, err := os.Stat(filepath.Join(filepath.Dir(file.path), indexFile))
+		block, unread := os.Stat(file.path)
+		if err != nil || unread != nil || block.ModTime().After(index.ModTime()) {
+			return false
+		}
+	}
+	return true
 }
 
 // blockFile is a block of a stream.
@@ -183,7 +200,7 @@ func LargestBlock(dir, stream string) (most int64) {
 	return most
 }
 
-// Repair checks all but the media of a store before its NATS server starts. It
+// Repair checks a store before its NATS server starts, media only after a crash. It
 // replaces damaged blocks by their intact records, so that the server does not
 // cut them off, and logs what it found. It returns how many bytes were damaged.
 func Repair(dir string, log *slog.Logger) (damaged int64, err error) {
@@ -200,7 +217,7 @@ func Repair(dir string, log *slog.Logger) (damaged int64, err error) {
 			return err
 		}
 		// What the server noted of its blocks is not true any more.
-		err := os.Remove(filepath.Join(filepath.Dir(file), "index.db"))
+		err := os.Remove(filepath.Join(filepath.Dir(file), indexFile))
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
