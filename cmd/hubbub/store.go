@@ -69,8 +69,8 @@ func newStoreRestore(a *App) *cobra.Command {
 		Short: "Make a data folder from a backup",
 		Long: `Verify a file of 'hubbub store backup' and make a data folder from it. The folder
 must be empty or not exist. Start a server with it afterwards. Streams that were
-open at the time of the backup read error. After an error the folder is as
-before.`,
+open at the time of the backup read error. API keys that were revoked after the
+backup are valid again. After an error the folder is as before.`,
 		Args: exactArgs("FILE"),
 	}, nil, func(_ context.Context, data string, args []string) (string, error) {
 		return fmt.Sprintf("%s restored to %s", args[0], data), backup.Restore(args[0], data, slog.New(slog.DiscardHandler))
