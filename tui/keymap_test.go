@@ -81,7 +81,8 @@ func TestKeymapErrors(t *testing.T) {
 		{KeySetting{"", "mute", []string{"o"}}, `o is also the key of "solo"`},
 		{KeySetting{"", "mute", []string{"3"}}, `3 is also the key of "select that lane"`},
 		{KeySetting{"", "mute", []string{"ctrl+c"}}, `ctrl+c is also the key of "interrupt"`},
-		{KeySetting{"", "help", []string{"/"}}, `/ is also the key of "filter"`}, // everywhere, and on the wire view
+		{KeySetting{"", "help", []string{"/"}}, `/ is also the key of "filter"`},      // everywhere, and on the wire view
+		{KeySetting{"", "faster", []string{","}}, `, is also the key of "seek back"`}, // both of a replay
 		{KeySetting{"", "interrupt", []string{"i"}}, `ctrl+c always interrupts`},
 	} {
 		_, i, err := NewKeymap([]KeySetting{{"", "solo", []string{"o"}}, c.setting})
