@@ -8,10 +8,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"hubbub/localserver/store"
-	"hubbub/protocol"
 	"hubbub/protocol/testkit"
 )
 
@@ -47,18 +47,50 @@ func deliveredAgain(t *testing.T) (*store.Store, *attempt, *store.Delivery) {
 	return s, a, d
 }
 
-// A job that the queue delivers a second time stays with the worker that renews its claim.
-func TestJobOfAWorkerThatLives(t *testing.T) {
-	t.Parallel()
-	s, a, d := deliveredAgain(t)
-	renewing, stop := context.WithCancel(t.Context())
-	var worker sync.WaitGroup
-	worker.Go(func() { protocol.Every(renewing, 100*time.Millisecond, func() { a.renew() }) })
-	if _, err := runner(t, s, 0, nil).claim(d); !errors.Is(err, errTaken) {
-		t.Errorf("%v", err)
+// oneRecord is a store of the record of one job.
+type oneRecord struct {
+	Store
+	mu       sync.Mutex
+	job      store.Job
+	revision uint64
+}
+
+func (s *oneRecord) Job(context.Context, string, string, time.Time) (store.Job, uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.job, s.revision, nil
+}
+
+func (s *oneRecord) UpdateJob(_ context.Context, j store.Job, revision uint64) (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if revision != s.revision {
+		return 0, store.ErrConflict
 	}
-	stop()
-	worker.Wait()
+	s.job = j
+	s.revision++
+	return s.revision, nil
+}
+
+// A job that the queue delivers a second time stays with the worker that renews its claim, and is another one's after
+// claimTime without a renewal.
+func TestJobOfAWorkerThatLives(t *testing.T) {
+	for _, renews := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &oneRecord{job: newJob("a", "x")}
+			d := &store.Delivery{Job: s.job, Again: true}
+			a, err := runner(t, s, 0, nil).claim(d)
+			testkit.NoError(t, err)
+			if renews {
+				time.AfterFunc(renewInterval, func() { testkit.NoError(t, a.write(t.Context())) })
+			}
+			begun := time.Now()
+			_, err = runner(t, s, 0, nil).claim(d)
+			if want := map[bool]error{true: errTaken}[renews]; err != want || time.Since(begun) != claimTime {
+				t.Errorf("renews %v: %v after %v", renews, err, time.Since(begun))
+			}
+		})
+	}
 }
 
 // A Runner that ends does not wait for the worker of a job, and leaves the job to others.
