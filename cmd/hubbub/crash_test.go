@@ -76,16 +76,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestKilledScreen kills the program with SIGKILL while the screen is up.
-func TestKilledScreen(t *testing.T) {
-	t.Parallel()
-	x := inTerminal(t, 80, 24, "live", "--input", talkFile(t, 0))
-	x.Shows("connected")
-	x.kill("-KILL")
-	x.sane()
-}
-
-// TestKilledLines is the same without the screen: what stands on the terminal stays there.
+// TestKilledLines kills the program with SIGKILL: the terminal is restored, and without a screen, which TestPanic has, what
+// stands on it stays there.
 func TestKilledLines(t *testing.T) {
 	t.Parallel()
 	x := inTerminal(t, 80, 24, "live", "--input", talkFile(t, 0), "--accessible")

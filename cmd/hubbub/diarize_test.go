@@ -62,20 +62,6 @@ func TestDiarizeIntoAClosedPipe(t *testing.T) {
 	}
 }
 
-// TestDiarizeInNarrowTerminal: the progress stays in one line.
-func TestDiarizeInNarrowTerminal(t *testing.T) {
-	t.Parallel()
-	long := filepath.Join(t.TempDir(), "long.wav")
-	writeSilence(t, long, 20*60*60)
-	x := inTerminal(t, 12, 10, "diarize", long)
-	x.Shows(`s of`)
-	if screen := x.Shows(`[2-9]m[0-9]+s of`); strings.Count(screen, "s of") != 1 {
-		t.Errorf("the screen is\n%s", screen)
-	}
-	x.Keys("C-c")
-	x.exitCode()
-}
-
 // writeSilence writes a WAV file of so many seconds that needs no disk space where
 // the file system has sparse files.
 func writeSilence(t *testing.T, path string, seconds int) {

@@ -28,18 +28,6 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestFullDiskOnScreen: the header shows that the recording runs, and that it has
-// stopped.
-func TestFullDiskOnScreen(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(testkit.SmallDisk(t, "200k"), "rec")
-	x := inTerminal(t, 80, 24, "live", "--input", talkFile(t, 0), "--record", dir)
-	x.Shows(`REC 0:0\d \d+(\.\d)? kB`, "connected")
-	x.Shows(` REC stopped at 0:0\d `, `recording stopped at \d\d:\d\d:\d\d, after \ds: the disk is full`, "SPEAKER_00")
-	x.Keys("q")
-	x.ends(exitFailed)
-}
-
 // TestVoicesExportOnAFullDisk: an export that fails leaves no file in the way of the
 // next one.
 func TestVoicesExportOnAFullDisk(t *testing.T) {

@@ -49,6 +49,7 @@ func TestReplayScreen(t *testing.T) {
 	x.Keys("q")
 	x.ends(exitOK)
 	x.Shows("Añna <b> .*%")
+	x.sane()
 	raw, err := os.ReadFile(page)
 	if err != nil || !strings.Contains(string(raw), "Añna &lt;b&gt;") || strings.Contains(string(raw), "Añna <b>") {
 		t.Errorf("the name is not in the page as it should be: %v", err)

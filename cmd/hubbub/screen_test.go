@@ -17,8 +17,8 @@ import (
 )
 
 // TestScreen runs a session on a real terminal: lanes appear while people talk,
-// the view freezes and continues, and quitting prints a summary on the normal
-// screen.
+// the view freezes and continues, and ctrl+c prints a summary on the normal
+// screen. That q does so is TestReplayScreen.
 func TestScreen(t *testing.T) {
 	t.Parallel()
 	x := inTerminal(t, 100, 30, "live", "--input", talkFile(t, 0))
@@ -27,8 +27,8 @@ func TestScreen(t *testing.T) {
 	x.Shows("FROZEN")
 	x.Keys("Space")
 	testkit.Eventually(t, "a screen that moves again", func() bool { return !strings.Contains(x.Screen(), "FROZEN") })
-	x.Keys("q")
-	x.ends(exitOK)
+	x.Keys("C-c")
+	x.ends(exitInterrupted)
 	x.Shows("SPEAKER_00 .*%")
 	x.sane()
 }
@@ -161,33 +161,12 @@ func TestScreenRecords(t *testing.T) {
 	}
 }
 
-// TestScreenInterrupt quits with ctrl+c: the same end, and its exit code.
-func TestScreenInterrupt(t *testing.T) {
-	t.Parallel()
-	x := inTerminal(t, 80, 24, "live", "--input", talkFile(t, 0))
-	x.Shows("SPEAKER_00")
-	x.Keys("C-c")
-	x.ends(exitInterrupted)
-	x.Shows("SPEAKER_00 .*%")
-}
-
 // TestScreenFailure prints an error before the screen opens.
 func TestScreenFailure(t *testing.T) {
 	t.Parallel()
 	x := inTerminal(t, 80, 24, "live", "--input", "missing.wav")
 	x.Shows("^hubbub: .*missing.wav")
 	x.ends(exitFailed)
-}
-
-// TestAccessible runs the display for screen readers: sentences, no escapes.
-func TestAccessible(t *testing.T) {
-	t.Parallel()
-	x := inTerminal(t, 80, 40, "live", "--input", talkFile(t, 20), "--pace", "fast", "--accessible")
-	screen := x.Shows("^Connected to", "^SPEAKER_00, 0:0")
-	x.ends(exitOK)
-	if strings.ContainsAny(screen, "█▌│") {
-		t.Error("the accessible display draws")
-	}
 }
 
 // TestAccessibleCommands types commands: a new name is used from then on, and
@@ -213,12 +192,15 @@ func TestAccessibleCommands(t *testing.T) {
 func TestAccessibleTyping(t *testing.T) {
 	t.Parallel()
 	x := inTerminal(t, 80, 40, "live", "--input", talkFile(t, 0), "--accessible")
-	x.Shows("^Type help and enter", "^SPEAKER_00 is speaking")
+	x.Shows("^Connected to", "^Type help and enter", "^SPEAKER_00 is speaking")
 	x.Types("name 1 An")
 	x.Shows("^SPEAKER_00, 0:0", "^SPEAKER_01 is speaking")
 	screen := x.Shows("^name 1 An *\n*\\z")
 	if n := strings.Count(screen, "name 1 An"); n != 1 {
 		t.Errorf("the half-typed command is on the screen %d times:\n%s", n, screen)
+	}
+	if strings.ContainsAny(screen, "█▌│") {
+		t.Error("the accessible display draws")
 	}
 	x.Types("na")
 	x.Keys("Enter")
