@@ -39,9 +39,12 @@ func FormatNames() []string {
 	return names
 }
 
-// ParseFormat parses the name of a format, in any case.
+// ParseFormat parses the name of a format, in any case. "webvtt" is "vtt".
 func ParseFormat(s string) (Format, error) {
-	if f := Format(strings.ToLower(strings.TrimSpace(s))); slices.Contains(Formats(), f) {
+	switch f := Format(strings.ToLower(strings.TrimSpace(s))); {
+	case f == "webvtt":
+		return WebVTT, nil
+	case slices.Contains(Formats(), f):
 		return f, nil
 	}
 	return "", fmt.Errorf("unknown export format %q: it must be one of %s", s, strings.Join(FormatNames(), ", "))

@@ -169,7 +169,7 @@ func TestWrongTurns(t *testing.T) {
 }
 
 func TestParseFormat(t *testing.T) {
-	for in, want := range map[string]Format{"rttm": RTTM, " HTML ": HTML, "vtt": WebVTT} {
+	for in, want := range map[string]Format{"rttm": RTTM, " HTML ": HTML, "vtt": WebVTT, "webvtt": WebVTT} {
 		if got, err := ParseFormat(in); err != nil || got != want {
 			t.Errorf("%q is %q, %v", in, got, err)
 		}
