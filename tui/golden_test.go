@@ -93,6 +93,7 @@ func TestGoldenScreens(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				s := tuitest.State(tuitest.Turns(c.people, 200, 7), 75.2, 1)
+				s.Started = time.Unix(1_000_000-75, 0)
 				s.SourceNotice = "no capture device on this machine: playing the demo"
 				c.change(&s)
 				m := testModel(s, screen.w, screen.h)

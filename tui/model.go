@@ -64,7 +64,8 @@ type model struct {
 	frozen      *display.State // the snapshot that the timeline shows, or nil = the newest
 	annotations *protocol.AnnotationsStore
 	cache       speakerCache
-	notice      string // the newest message, for noticeFor
+	elapsed     time.Duration // wall clock since the session began, in whole seconds
+	notice      string        // the newest message, for noticeFor
 	noticeStyle canvas.Style
 	noticeAt    time.Time
 	waiting     []Msg   // shown one after the other, each for confirmTime at least
@@ -195,6 +196,7 @@ func (m *model) refresh() {
 	m.state = s
 	m.readMeter()
 	m.updateCounters(now)
+	m.elapsed = m.elapsedAt(now)
 	if now.Sub(m.noticeAt) > m.noticeFor() {
 		m.notice = ""
 	}
@@ -221,6 +223,16 @@ func (m *model) updateCounters(now time.Time) {
 	if at := now.Unix(); at != m.countersAt || s.Conn != c.Conn || s.Dropped != c.Dropped || s.Overflows != c.Overflows || (s.Health.Problem == "") != (c.Health.Problem == "") {
 		m.counters, m.countersAt = s, at
 	}
+}
+
+func (m *model) elapsedAt(now time.Time) time.Duration {
+	switch {
+	case m.state.Started.IsZero():
+		return 0
+	case m.state.Finished():
+		return m.elapsed
+	}
+	return max(now.Sub(m.state.Started), 0).Truncate(time.Second)
 }
 
 // noticeFor is how long the notice is shown: what the user did is known to them.

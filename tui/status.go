@@ -102,6 +102,9 @@ func (m *model) drawState(c *canvas.Canvas, l layout) {
 	if s.Server != "" {
 		segments.Add(display.TerminalSafe(s.Server), canvas.Dim, 5)
 	}
+	if !s.Started.IsZero() {
+		segments.Add(display.Clock(m.elapsed.Seconds())+" elapsed", canvas.Dim, 7)
+	}
 	switch {
 	case s.Playback != nil:
 		segments.Add("recording of "+display.Clock(s.Length), canvas.Dim, 3)
@@ -116,7 +119,7 @@ func (m *model) drawState(c *canvas.Canvas, l layout) {
 			segments.Add("0 dropped", canvas.Dim, 6)
 		}
 		if s.Stream != "" {
-			segments.Add("stream "+display.TerminalSafe(s.Stream), canvas.Dim, 7)
+			segments.Add("stream "+display.TerminalSafe(s.Stream), canvas.Dim, 8)
 		}
 	}
 	c.Line(1, l.stateY, l.w-2, segments, 3)

@@ -32,6 +32,7 @@ func TestStateLine(t *testing.T) {
 		{"finishing", func(s *display.State) { s.Conn = display.Draining }, "○ finishing"},
 		{"finished", func(s *display.State) { s.Conn = display.Closed }, "■ finished  "},
 		{"service of a source with a long name", func(s *display.State) { s.Source = strings.Repeat("microphone ", 10) }, "built-in server"},
+		{"elapsed", func(s *display.State) { s.Started = time.Unix(1_000_000-61, 0) }, "1:01 elapsed"},
 	} {
 		x := s
 		c.change(&x)
@@ -146,6 +147,16 @@ func TestLocaleC(t *testing.T) {
 			t.Errorf("%+v: %v", c, asciiLocale())
 		}
 	}
+}
+
+func TestElapsedStandsStillWhenFinished(t *testing.T) {
+	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
+	s.Started = time.Unix(1_000_000-60, 0)
+	m := testModel(s, 120, 24)
+	s.Conn = display.Closed
+	m.now = func() time.Time { return time.Unix(1_000_600, 0) }
+	m.later(s)
+	screenHas(t, m, "1:00 elapsed")
 }
 
 func TestMeter(t *testing.T) {
