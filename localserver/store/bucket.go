@@ -282,7 +282,8 @@ const sharedReads = 16
 // leader: see setUpBucket.
 //
 // The first patterns are listed again after the last one: so what moves from a key of one
-// pattern to one of another meanwhile is found in either direction.
+// pattern to one of another meanwhile is found in either direction, unless a value of the
+// other key was read before.
 func (b bucket) each(ctx context.Context, patterns []string, visit func(jetstream.KeyValueEntry) error) error {
 	entries := map[string]jetstream.KeyValueEntry{}
 	for _, pattern := range slices.Concat(patterns, patterns[:len(patterns)-1]) {
@@ -305,10 +306,10 @@ func (b bucket) each(ctx context.Context, patterns []string, visit func(jetstrea
 	return nil
 }
 
-// getAll adds the newest values of keys that are not in entries yet: nil for a key that was
+// getAll adds the newest values of keys that have none in entries yet: nil for a key that was
 // removed.
 func (b bucket) getAll(ctx context.Context, keys []string, entries map[string]jetstream.KeyValueEntry) error {
-	keys = slices.DeleteFunc(keys, func(key string) bool { _, seen := entries[key]; return seen })
+	keys = slices.DeleteFunc(keys, func(key string) bool { return entries[key] != nil })
 	values := make([]jetstream.KeyValueEntry, len(keys))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(1) // an embedded server is no faster with more

@@ -64,7 +64,9 @@ type accountEntry struct {
 func (s *Store) accountMedia(ctx context.Context, key string) (accountMedia, error) {
 	a := accountMedia{map[string]mediaRecord{}, map[string]accountEntry{}}
 	account := strings.Split(key, ".")[1]
-	err := s.media.names.each(ctx, []string{namePrefix + account + ".*", unreferencedPrefix + account + ".*"},
+	// The entries come first: a write that is committed meanwhile may replace a record that was
+	// read before.
+	err := s.media.names.each(ctx, []string{unreferencedPrefix + account + ".*", namePrefix + account + ".*"},
 		func(entry jetstream.KeyValueEntry) error {
 			if strings.HasPrefix(entry.Key(), namePrefix) {
 				rec, err := decode[mediaRecord](entry.Key(), entry.Value())

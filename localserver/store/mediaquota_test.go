@@ -218,3 +218,48 @@ func TestKeysThatAreRemovedMeanwhile(t *testing.T) {
 		}
 	}
 }
+
+// committing commits a write after a key was read for the first time.
+type committing struct {
+	jetstream.KeyValue
+	key    string
+	commit func()
+}
+
+func (c *committing) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	entry, err := c.KeyValue.Get(ctx, key)
+	if key == c.key {
+		c.key = ""
+		c.commit()
+	}
+	return entry, err
+}
+
+// What another write has reserved counts, also while that write is committed to a name that
+// was read before.
+func TestAccountStorageDuringACommit(t *testing.T) {
+	for name, prepare := range map[string]func(s *Store) error{
+		"replaced": func(*Store) error { return nil },
+		"deleted":  func(s *Store) error { return s.DeleteMedia(t.Context(), "a", "x", noon) },
+	} {
+		s := openQuota(t, "")
+		testkit.NoError(t, s.write("a", "x", 1000, true, noon))
+		testkit.NoError(t, prepare(s))
+		const reserved = quota / 2
+		w, err := s.CreateMedia(t.Context(), "a", "x", at(noon))
+		testkit.NoError(t, err)
+		testkit.NoError(t, w.Reserve(reserved))
+		_, err = w.Write(noise(reserved, 1))
+		testkit.NoError(t, err)
+		kv := s.media.names.kv
+		s.media.names.kv = &committing{kv, mediaKey("a", "x"), func() {
+			s.media.names.kv = kv
+			_, err := w.Commit(nil)
+			testkit.NoError(t, err)
+		}}
+		if err := s.write("a", "y", quota-reserved+1, true, noon); !errors.As(err, new(*QuotaError)) {
+			t.Errorf("%s: a write beyond the quota: %v", name, err)
+		}
+		s.uses(t, "a", noon, reserved, "x")
+	}
+}
