@@ -3,6 +3,7 @@ package localserver
 import (
 	"bufio"
 	"bytes"
+	"crypto/rand"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -228,6 +229,33 @@ func TestUploadIsRepeated(t *testing.T) {
 	}
 	h.do("DELETE", "/v1/media?url=media://x", testKey, nil).hasStatus(t, "delete", 204)
 	h.at("PUT", address, strings.NewReader("body")).apiError(t, 403)
+}
+
+// An upload is also repeated while the first attempt is being stored.
+func TestUploadIsRepeatedMeanwhile(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	address := h.ask("input", "media://x")
+	part := make([]byte, 8<<20) // more than a connection buffers
+	_, _ = rand.Read(part)
+	begin := func() (end func(rest string) reply) {
+		in, out := io.Pipe()
+		replies := make(chan reply, 1)
+		go func() { replies <- h.at("PUT", address, in) }()
+		_, _ = out.Write(part)
+		return func(rest string) reply {
+			_, _ = io.WriteString(out, rest)
+			_ = out.Close()
+			return <-replies
+		}
+	}
+	first, again, other := begin(), begin(), begin()
+	first("rest").hasStatus(t, "first", 200)
+	again("rest").hasStatus(t, "again", 200)
+	other("REST").apiError(t, 403)
+	if got := h.get("media://x"); got != string(part)+"rest" {
+		t.Errorf("x holds %d bytes", len(got))
+	}
 }
 
 func TestMediaSizeLimit(t *testing.T) {

@@ -105,13 +105,34 @@ func (s *Server) receive(ctx context.Context, g grant, length int64, body *uploa
 	if _, err := io.Copy(object, body); err != nil {
 		return store.MediaInfo{}, err
 	}
-	return object.Commit(nil)
+	info, err := object.Commit(nil)
+	if errors.Is(err, store.ErrUsed) { // by an earlier attempt, perhaps, that was still being stored
+		return s.stored(ctx, g, info.Sum)
+	}
+	return info, err
 }
 
 // receiveAgain reads a body that is sent to an address that is used up. A client that did
 // not get the response sends the same object again, and gets it now, as long as the
 // object is stored. The error for any other body is store.ErrUsed.
 func (s *Server) receiveAgain(ctx context.Context, g grant, length int64, body *uploadReader) (store.MediaInfo, error) {
+	info, err := s.stored(ctx, g, "")
+	if err != nil {
+		return info, err
+	}
+	if length >= 0 && length != info.Size {
+		return store.MediaInfo{}, store.ErrUsed
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, body); err != nil {
+		return store.MediaInfo{}, err
+	}
+	return s.stored(ctx, g, hex.EncodeToString(sum.Sum(nil)))
+}
+
+// stored returns the object of an address that is used up. The error is store.ErrUsed if
+// there is none with a sum, which is "" for any.
+func (s *Server) stored(ctx context.Context, g grant, sum string) (store.MediaInfo, error) {
 	object, err := s.store.OpenMedia(ctx, g.Subject, g.Name, s.now())
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -120,14 +141,7 @@ func (s *Server) receiveAgain(ctx context.Context, g grant, length int64, body *
 		return store.MediaInfo{}, err
 	}
 	_ = object.Close() // what remains is swept
-	if length >= 0 && length != object.Size {
-		return store.MediaInfo{}, store.ErrUsed
-	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, body); err != nil {
-		return store.MediaInfo{}, err
-	}
-	if hex.EncodeToString(sum.Sum(nil)) != object.Sum {
+	if sum != "" && sum != object.Sum {
 		return store.MediaInfo{}, store.ErrUsed
 	}
 	return object.MediaInfo, nil

@@ -122,7 +122,8 @@ func (w *MediaWriter) flush() error {
 }
 
 // Commit makes what was written, after prefix, the object of its name. After
-// an error the earlier object remains, and Abort removes the blob.
+// an error the earlier object remains, and Abort removes the blob. With ErrUsed it also
+// says what was written.
 func (w *MediaWriter) Commit(prefix []byte) (MediaInfo, error) {
 	if len(w.buf) > 0 && w.err == nil {
 		w.err = w.flush()
@@ -143,7 +144,7 @@ func (w *MediaWriter) Commit(prefix []byte) (MediaInfo, error) {
 	ctx, cancel := context.WithTimeout(w.ctx, mediaTimeout)
 	defer cancel()
 	if w.err = w.claim(ctx); w.err != nil {
-		return MediaInfo{}, wrap("write media", w.err)
+		return rec.MediaInfo, wrap("write media", w.err)
 	}
 	w.committed = true
 	w.err = w.replaceRecord(ctx, rec)
