@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -102,7 +103,7 @@ func (s *signedKeys) find(id string) (k signingKey, ok bool) {
 // less than the verification of a signature, so that a file that is added or removed takes
 // effect at once. While the file cannot be read, the key that is known remains.
 func (s *signedKeys) findLocal(id string) (signingKey, bool) {
-	if !keyID.MatchString(id) {
+	if !keyID.MatchString(id) || !filepath.IsLocal(id+keySuffix) { // on Windows, con.key may be a device
 		return signingKey{}, false
 	}
 	s.mu.Lock()
