@@ -239,6 +239,34 @@ func TestSupersede(t *testing.T) {
 	})
 }
 
+// The stream that resumes another one does not wait for all that the client has sent before.
+func TestSupersedeQueued(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		d := speaking("late", 0)
+		d.OnPush = func(int, []float32) []engine.Event { time.Sleep(30 * time.Millisecond); return nil }
+		streams := make(chan *Stream, 1)
+		s.begin(testID)
+		c := newClient(t, s.dial(func(conn *websocket.Conn) {
+			stream := New(s.config(testID), conn, d)
+			streams <- stream
+			stream.Run(s.ctx, s.drain)
+		}))
+		go func() {
+			for range 45 { // as far ahead as a client may be
+				_ = c.WriteMessage(websocket.BinaryMessage, quiet)
+			}
+		}()
+		stream := <-streams
+		synctest.Wait()
+		stream.Supersede(t.Context())
+		if raw := s.snapshots[testID]; !strings.HasSuffix(string(raw), "state:late") {
+			t.Errorf("stored %q", raw)
+		}
+		s.running.Wait()
+		expectRecord(t, s, store.Failed, "resumed by another stream")
+	})
+}
+
 // A client that does not read does not delay the one that resumes its stream.
 func TestSupersedeUnread(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {

@@ -42,27 +42,27 @@ func (s *Stream) work(drain <-chan struct{}) ending {
 				return noAudio
 			}
 		case <-s.superseded.Done():
-			return s.finishQueued(resumed)
+			return s.finishQueued(resumed, 0) // the other stream waits for its snapshot
 		case <-drain:
-			return s.finishQueued(shutdown)
+			return s.finishQueued(shutdown, finishTime)
 		}
 	}
 }
 
 const (
 	// finishTime bounds the processing of what a client has sent, 5 s of audio ahead of
-	// real time at most, before its stream is ended.
+	// real time at most, before the server stops.
 	finishTime = 2 * time.Second
 	// readPause is how long the reader may take for the next of it.
 	readPause = 50 * time.Millisecond
 )
 
-// finishQueued processes the chunks that have arrived. An unpaced client that does not pause
-// fills the queue as fast as it is emptied: few later ones are processed. It returns end,
-// unless the client has ended the stream.
-func (s *Stream) finishQueued(end ending) ending {
+// finishQueued processes the chunks that have arrived: those in the queue, and for some time
+// those behind it. An unpaced client that does not pause fills the queue as fast as it is
+// emptied: few later ones are processed. It returns end, unless the client has ended the stream.
+func (s *Stream) finishQueued(end ending, limit time.Duration) ending {
 	began := time.Now()
-	for n := 0; n <= queuedChunks || !s.config.Unpaced && time.Since(began) < finishTime; n++ { // the end of the input comes after the last chunk
+	for n := 0; n <= queuedChunks || !s.config.Unpaced && time.Since(began) < limit; n++ { // the end of the input comes after the last chunk
 		select {
 		case c, ok := <-s.chunks:
 			if !ok {
