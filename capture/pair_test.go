@@ -260,6 +260,52 @@ func TestPairReturns(t *testing.T) {
 	}
 }
 
+// TestPairReturnsInAnOutage: a device that is back takes the place of its stand-in. The other one is lost as before.
+func TestPairReturnsInAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		open := func(name string, find func(want string) *fakeDevice) *microphone {
+			return openWith(t, name, Mic, func() time.Duration { return time.Since(begun) }, func(want string) (device.Stream, error) {
+				if d := find(want); d != nil {
+					return namedDevice{cmp.Or(want, "desk"), d}, nil
+				}
+				return nil, errors.New("no such device")
+			})
+		}
+		p := newPair(open("headset", func(want string) *fakeDevice {
+			switch at := time.Since(begun); {
+			case want == "":
+				return speaking(0, 0)
+			case at == 0:
+				return speaking(31, 0)
+			case at > 25*time.Second:
+				return speaking(0, 0)
+			}
+			return nil
+		}), open("output", func(string) *fakeDevice {
+			if time.Since(begun) == 0 {
+				return speaking(201, 0)
+			}
+			return nil
+		}))
+		since := map[time.Duration]bool{}
+		r, end := readPair(t, p, func(r *ChunkReader, _ Chunk) {
+			if o := r.Stats().Outage; o != nil && o.Device == "output" {
+				since[o.Since] = true
+			}
+		})
+		wait(40 * time.Second)
+		s := r.Stats()
+		end()
+		if s.StandsIn != "" || s.Outage == nil || len(since) != 1 || len(s.Gaps) != 2 { // of the headset, and of the output at the end
+			t.Errorf("%+v, outages of the output since %v", s, since)
+		}
+		if late := 40*time.Second - s.Position; late > 500*time.Millisecond || late < -500*time.Millisecond {
+			t.Errorf("the audio is %v late", late)
+		}
+	})
+}
+
 // TestPairLosesTheStandIn: a stand-in that is lost, too, is reopened, and does not give way at the same time.
 func TestPairLosesTheStandIn(t *testing.T) {
 	standIn := openFake(t, speaking(2, 0), time.Minute)

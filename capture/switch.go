@@ -72,7 +72,7 @@ func (r *ChunkReader) replace(d *reopener, m *microphone) error {
 		defer d.microphone.Close()
 	}
 	m.discard()
-	if d.other != nil && d.other.lost == nil { // which goes on
+	if d.other != nil && (d.lost == nil || d.other.lost == nil) { // one of them goes on
 		d.replace(m)
 		return nil
 	}
