@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"hubbub/protocol"
@@ -85,10 +85,13 @@ func (a *Accessible) Error(text string) error {
 	return a.printf("Error: %s", text)
 }
 
-// Notice reports something worth knowing.
+// Notice reports something worth knowing, as a sentence. A file that it begins with keeps its name.
 func (a *Accessible) Notice(text string) error {
-	first, size := utf8.DecodeRuneInString(text)
-	return a.printf("%c%s", unicode.ToUpper(first), text[size:])
+	_, size := utf8.DecodeRuneInString(text)
+	if word, _, _ := strings.Cut(strings.TrimSuffix(text, "."), " "); strings.ContainsAny(word, `./\`) {
+		size = 0
+	}
+	return a.printf("%s%s", strings.ToUpper(text[:size]), text[size:])
 }
 
 // State reports what is new since the last call: the source and its notice, the

@@ -39,7 +39,7 @@ func TestAccessible(t *testing.T) {
 	say(nil)
 	s.InputProblem, s.InputLost = "", false
 	s.Conn = display.Draining
-	say(func() { a.Notice("recording kept in talk/") })
+	say(func() { a.Notice("recording kept in talk/"); a.Notice("audio.wav is missing"); a.Notice("done.") })
 	s.Conn = display.Closed
 	say(nil)
 	s.Conn, s.ConnReason = display.Failed, "connection lost"
@@ -62,6 +62,8 @@ Warning: "desk" delivers only silence: is it muted? Microphone lists others.
 Warning: no audio from "desk" since 0:10. Microphone lists others.
 Input ended, waiting for the last turns.
 Recording kept in talk/
+audio.wav is missing
+Done.
 Connection closed.
 Finished after 0:20.
 Connection failed: connection lost.
