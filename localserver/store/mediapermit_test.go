@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"hubbub/protocol/testkit"
 )
 
@@ -98,4 +101,33 @@ func TestAbandonedClaimOfAPermit(t *testing.T) {
 	if used, err := s.MediaUsed(ctx, "permit"); !used || err != nil {
 		t.Errorf("used %v, %v", used, err)
 	}
+}
+
+// electingRead is a bucket whose leader does not respond to the first read.
+type electingRead struct {
+	jetstream.KeyValue
+	read bool
+}
+
+func (e *electingRead) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	if !e.read {
+		e.read = true
+		return nil, nats.ErrNoResponders
+	}
+	return e.KeyValue.Get(ctx, key)
+}
+
+// A permit is looked up, and a record replaced, also during an election.
+func TestMediaDuringAnElection(t *testing.T) {
+	s := open(t, "")
+	names := s.media.names.kv
+	s.media.names.kv = &electingRead{KeyValue: names}
+	if used, err := s.MediaUsed(t.Context(), "permit"); used || err != nil {
+		t.Errorf("used %v, %v", used, err)
+	}
+	w, err := s.CreateMedia(t.Context(), "a", "x", at(noon))
+	testkit.NoError(t, err)
+	s.media.names.kv = &electingRead{KeyValue: names}
+	_, err = w.Commit(nil)
+	testkit.NoError(t, err)
 }

@@ -114,7 +114,7 @@ var allExpired = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // it, and is deleted afterwards unless it may have readers.
 func (s *Store) changeRecord(ctx context.Context, key string, now time.Time, match func(mediaRecord, time.Time) bool, change func(revision uint64) error) error {
 	for {
-		rec, revision, err := load[mediaRecord](ctx, s.media.names, key)
+		rec, revision, err := read[mediaRecord](ctx, s.media.names, key)
 		if err == nil && match != nil && !match(rec, now) {
 			return ErrNotFound
 		}

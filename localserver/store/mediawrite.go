@@ -213,7 +213,7 @@ func (w *MediaWriter) finishPermit(ctx context.Context, committed bool) {
 
 // MediaUsed reports whether a write that was bound to a permit is committed.
 func (s *Store) MediaUsed(ctx context.Context, id string) (bool, error) {
-	p, revision, err := load[permit](ctx, s.media.names, permitPrefix+id)
+	p, revision, err := read[permit](ctx, s.media.names, permitPrefix+id)
 	if errors.Is(err, ErrNotFound) {
 		return revision > 0, nil // one that cannot be read may be used up
 	}
