@@ -19,8 +19,8 @@ const decoderDelay = 529
 const defaultEncoderDelay = 576
 
 // mp3Decoder reads an MP3 stream with go-mp3, which always returns 16-bit
-// stereo, from mono with two equal channels. The padding that encoder and decoder add before and after the audio is
-// removed, so that timestamps remain correct.
+// stereo, from mono with two equal channels. The padding that encoder and decoder
+// add before and after the audio is removed, so that timestamps remain correct.
 type mp3Decoder struct {
 	frames   *mp3Frames
 	dec      *mp3.Decoder

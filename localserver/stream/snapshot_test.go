@@ -211,17 +211,24 @@ func (g gated) PutSnapshot(ctx context.Context, id string, snapshot []byte, rece
 	return g.Store.PutSnapshot(ctx, id, slices.Clone(snapshot), received)
 }
 
+// dialStream opens a stream, which the channel receives when it runs.
+func (s *server) dialStream(d Diarizer) (*websocket.Conn, <-chan *Stream) {
+	streams := make(chan *Stream, 1)
+	s.begin(testID)
+	conn := s.dial(func(conn *websocket.Conn) {
+		stream := New(s.config(testID), conn, d)
+		streams <- stream
+		stream.Run(s.ctx, s.drain)
+	})
+	return conn, streams
+}
+
 // A stream that another one resumes ends, and its last snapshot is stored.
 func TestSupersede(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		d := speaking("early", 0)
-		streams := make(chan *Stream, 1)
-		s.begin(testID)
-		c := newClient(t, s.dial(func(conn *websocket.Conn) {
-			stream := New(s.config(testID), conn, d)
-			streams <- stream
-			stream.Run(s.ctx, s.drain)
-		}))
+		conn, streams := s.dialStream(d)
+		c := newClient(t, conn)
 		c.chunks(1)
 		synctest.Wait()
 		d.state = "late"
@@ -244,13 +251,8 @@ func TestSupersedeQueued(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		d := speaking("late", 0)
 		d.OnPush = func(int, []float32) []engine.Event { time.Sleep(30 * time.Millisecond); return nil }
-		streams := make(chan *Stream, 1)
-		s.begin(testID)
-		c := newClient(t, s.dial(func(conn *websocket.Conn) {
-			stream := New(s.config(testID), conn, d)
-			streams <- stream
-			stream.Run(s.ctx, s.drain)
-		}))
+		conn, streams := s.dialStream(d)
+		c := newClient(t, conn)
 		go func() {
 			for range 45 { // as far ahead as a client may be
 				_ = c.WriteMessage(websocket.BinaryMessage, quiet)
@@ -270,13 +272,7 @@ func TestSupersedeQueued(t *testing.T) {
 // A client that does not read does not delay the one that resumes its stream.
 func TestSupersedeUnread(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
-		streams := make(chan *Stream, 1)
-		s.begin(testID)
-		conn := s.dial(func(conn *websocket.Conn) {
-			stream := New(s.config(testID), conn, speaking("last", 0))
-			streams <- stream
-			stream.Run(s.ctx, s.drain)
-		})
+		conn, streams := s.dialStream(speaking("last", 0))
 		defer func() { _ = conn.Close() }()
 		go func() {
 			for conn.WriteMessage(websocket.BinaryMessage, quiet) == nil {
