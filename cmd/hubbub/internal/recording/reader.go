@@ -201,7 +201,10 @@ func (r *Recording) readEvents(turns []protocol.Turn) error {
 		r.eventsFromTurns(turns, "is missing")
 		return nil
 	}
-	arrivals, lines := r.readArrivals()
+	arrivals, lines, err := r.readArrivals()
+	if err != nil {
+		return err
+	}
 	damaged, number, newest, starts := 0, -1, 0.0, false
 	for line := range bytes.Lines(raw) {
 		number++
@@ -265,10 +268,10 @@ func (r *Recording) place(e *protocol.Event, a *arrival) (position float64) {
 }
 
 // readArrivals reads the valid arrivals by the number of their line, and counts the lines.
-func (r *Recording) readArrivals() (arrivals map[int]*arrival, n int) {
+func (r *Recording) readArrivals() (arrivals map[int]*arrival, n int, err error) {
 	raw, _, err := r.readFile(ArrivalsFile)
 	if err != nil {
-		return nil, 0
+		return nil, 0, err
 	}
 	arrivals = map[int]*arrival{}
 	for line := range bytes.Lines(raw) {
@@ -278,7 +281,7 @@ func (r *Recording) readArrivals() (arrivals map[int]*arrival, n int) {
 		}
 		n++
 	}
-	return arrivals, n
+	return arrivals, n, nil
 }
 
 // eventsFromTurns makes the events that lead to these turns. why says what is wrong with the
