@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -106,17 +107,13 @@ func Backup(ctx context.Context, dir string, w io.Writer) error {
 
 // backUpWithin is Backup from a server that may be silent for as long as limit.
 func backUpWithin(ctx context.Context, dir string, w io.Writer, limit time.Duration) error {
-	var dialer net.Dialer
+	conn, err := dialControl(ctx, dir)
+	if err != nil { // no server: the folder is free, or whoever uses it has no socket
+		return store.BackupFolder(ctx, dir, w)
+	}
+	defer func() { _ = conn.Close() }()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			address, done, err := controlAddress(dir)
-			if err != nil {
-				return nil, err
-			}
-			defer done()
-			conn, err := dialer.DialContext(ctx, "unix", address)
-			return limitedConn{conn, limit}, err
-		}}}
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return limitedConn{conn, limit}, nil }}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://server"+backupPath, nil)
 	if err != nil {
 		return err
@@ -125,18 +122,32 @@ func backUpWithin(ctx context.Context, dir string, w io.Writer, limit time.Durat
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return hint.Add(fmt.Errorf("the server that uses %s does not respond", dir), "Stop it, then back up its folder.")
 	}
-	if err != nil { // no server: the folder is free, or whoever uses it has no socket
-		return store.BackupFolder(ctx, dir, w)
+	if err == nil {
+		defer func() { _ = res.Body.Close() }()
+		if res.StatusCode != http.StatusOK {
+			return hint.Errorf("Stop it, then back up its folder.", "the server that uses %s responded with %s", dir, res.Status)
+		}
+		_, err = io.Copy(w, res.Body)
 	}
-	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode != http.StatusOK {
-		return hint.Errorf("Stop it, then back up its folder.", "the server that uses %s responded with %s", dir, res.Status)
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err // without the address, which nobody else uses
 	}
-	if _, err = io.Copy(w, res.Body); err != nil {
+	if err != nil {
 		return hint.Add(fmt.Errorf("the backup was cut off: %w", err),
 			"The log of the server says why, if it ended it.")
 	}
 	return nil
+}
+
+// dialControl connects to the socket of a data folder.
+func dialControl(ctx context.Context, dir string) (net.Conn, error) {
+	address, done, err := controlAddress(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var dialer net.Dialer
+	return dialer.DialContext(ctx, "unix", address)
 }
 
 // limitedConn ends when nothing arrives for a time.

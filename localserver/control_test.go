@@ -137,14 +137,25 @@ func TestBackupOfALongPath(t *testing.T) {
 	testkit.NoError(t, Backup(t.Context(), dir, &bytes.Buffer{})) // which fails while a server without a socket uses the folder
 }
 
-// A server that accepts the connection and does not respond is not waited for.
-func TestBackupOfASilentServer(t *testing.T) {
+// A server that accepts the connection and does not respond is not waited for. One that ends the
+// connection, because the backup has failed, uses the folder, which is no reason to open it.
+func TestBackupOfAServerThatFails(t *testing.T) {
 	dir := testkit.ShortTempDir(t)
 	l, err := net.Listen("unix", filepath.Join(dir, controlFile))
 	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	err = backUpWithin(t.Context(), dir, &bytes.Buffer{}, 50*time.Millisecond)
-	if err == nil || !strings.Contains(err.Error(), "does not respond") || hint.Of(err) == "" {
-		t.Error(err)
+	check := func(want string) {
+		t.Helper()
+		err := backUpWithin(t.Context(), dir, &bytes.Buffer{}, 50*time.Millisecond)
+		if err == nil || !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
+			t.Error(err)
+		}
 	}
+	check("does not respond")
+	go func() {
+		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+			_ = conn.Close()
+		}
+	}()
+	check("cut off")
 }
