@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -178,15 +179,18 @@ func (c *Client) streamURL(address string) (*url.URL, error) {
 
 func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Response, err error, exchange *exchangeTracer) error {
 	if resp == nil || !errors.Is(err, websocket.ErrBadHandshake) {
-		err = c.explain(ctx, u, err)
 		var op *net.OpError
 		var name x509.HostnameError
-		dialing := errors.As(err, &op) && op.Op == "dial"
+		step := "" // before there is a connection to the service
+		if errors.As(err, &op) && slices.Contains([]string{"dial", "proxyconnect", connectTunnel, socksConnect}, op.Op) {
+			step = op.Op
+		}
+		err = c.explain(ctx, u, err)
 		switch {
 		case errors.Is(err, context.Canceled):
-		case (dialing || errors.As(err, &name)) && hostPort(u) != hostPort(c.base):
+		case (step == "dial" || errors.As(err, &name)) && hostPort(u) != hostPort(c.base):
 			err = hint.Add(err, "The service gave this address for the stream, which differs from --server: tell its operator (hubbub serve: --public-url).")
-		case !dialing && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errno.Is(err, syscall.ECONNRESET) || isTimeout(err)):
+		case step == "" && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errno.Is(err, syscall.ECONNRESET) || isTimeout(err)):
 			err = hint.Add(err, HintWebSocket)
 		}
 		exchange.failed(err)

@@ -103,10 +103,12 @@ func (c *Client) explain(ctx context.Context, u *url.URL, err error) error {
 		return explained
 	case errors.As(err, &op) && (op.Op == "proxyconnect" || op.Op == "dial"):
 		return proxyUnreachable(explainNetwork(ctx, proxy, c.timeout, op.Err))
+	case errors.As(err, &op) && (op.Op == connectTunnel || op.Op == socksConnect):
+		return c.noTunnel(ctx, proxy, hostPort(u), op)
 	case errors.As(err, &certificate):
 		return explained
 	}
-	return hint.Errorf("Check the proxy in HTTPS_PROXY or HTTP_PROXY, or exclude the service with NO_PROXY.",
+	return hint.Errorf(hint.Of(explained)+" The connection goes through a proxy: check it in HTTPS_PROXY or HTTP_PROXY, or exclude the service with NO_PROXY.",
 		"through the proxy %s: %w", hostPort(proxy), explained)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/base64"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -69,7 +70,7 @@ func (c *Client) tunnel(ctx context.Context, conn net.Conn, via *url.URL, target
 		if err == nil {
 			_, err = dialer.(proxy.ContextDialer).DialContext(ctx, "tcp", target)
 		}
-		return conn, err
+		return conn, err // marked as net/http does: socksConnect
 	case "https":
 		conf := c.tls.Clone()
 		conf.ServerName = via.Hostname()
@@ -94,9 +95,47 @@ func (c *Client) tunnel(ctx context.Context, conn net.Conn, via *url.URL, target
 	}
 	if err != nil {
 		_ = conn.Close()
-		return nil, err
+		return nil, tunnelError(err)
 	}
 	return conn, nil
+}
+
+// The operations of errors between the connection to a proxy and its tunnel.
+const (
+	connectTunnel = "connect tunnel"
+	socksConnect  = "socks connect" // of both SOCKS libraries
+)
+
+// tunnelError marks an error of a proxy that was reached and has opened no tunnel.
+func tunnelError(err error) error { return &net.OpError{Op: connectTunnel, Net: "tcp", Err: err} }
+
+// noTunnel explains an error of the proxy that was reached: nothing of the service is known then.
+func (c *Client) noTunnel(ctx context.Context, via *url.URL, target string, op *net.OpError) error {
+	text, fix := explainNetwork(ctx, via, c.timeout, op.Err).Error(), hintTunnel
+	if op.Op == socksConnect && !isTimeout(op.Err) {
+		var reply bool
+		text, reply = strings.CutPrefix(lastCause(op.Err), "unknown error ") // the library's words for any reply of the proxy
+		switch {
+		case reply:
+			fix = hintUnreached
+		case strings.Contains(text, "authentication"):
+			fix = hintCredentials(via)
+		}
+	}
+	return hint.Add(&networkError{fmt.Sprintf("the proxy %s opens no tunnel to %s: %s", hostPort(via), target, text), op}, fix)
+}
+
+const (
+	hintTunnel    = "The proxy may not reach the service, or be of another kind (http://, https://, socks5://): check --server and the proxy in HTTPS_PROXY or HTTP_PROXY, or exclude the service with NO_PROXY."
+	hintUnreached = "The proxy may not reach the service: check address and port (--server), or exclude the service with NO_PROXY."
+)
+
+// hintCredentials is for a proxy that does not accept the user name and password, or their absence.
+func hintCredentials(via *url.URL) string {
+	if via.User == nil {
+		return "Add its user name and password to HTTPS_PROXY."
+	}
+	return "Correct them in HTTPS_PROXY; characters such as @ are written in percent-encoding."
 }
 
 // unreachable marks an error of the connection to a proxy as net/http does.
@@ -112,15 +151,16 @@ func tunnelRefused(via *url.URL, target string, resp *http.Response) error {
 	switch {
 	case resp.StatusCode/100 == 2:
 		return nil
-	case resp.StatusCode == http.StatusProxyAuthRequired && via.User != nil:
-		return hint.Errorf("Correct them in HTTPS_PROXY; characters such as @ are written in percent-encoding.",
-			"the proxy %s does not accept the user name and password (407)", hostPort(via))
-	case resp.StatusCode == http.StatusProxyAuthRequired:
-		return hint.Errorf("Add its user name and password to HTTPS_PROXY.", "the proxy %s requires a user name and password (407)", hostPort(via))
+	case resp.StatusCode == http.StatusProxyAuthRequired, resp.StatusCode == http.StatusUnauthorized: // tinyproxy returns 401 for wrong ones
+		wants := "requires a"
+		if via.User != nil {
+			wants = "does not accept the"
+		}
+		return hint.Errorf(hintCredentials(via), "the proxy %s %s user name and password (%d)", hostPort(via), wants, resp.StatusCode)
 	}
 	fix := "Ask the operator of the proxy to allow CONNECT to this host and port, or exclude the service with NO_PROXY."
 	if resp.StatusCode >= 500 {
-		fix = "The proxy may not reach the service: check address and port (--server), or exclude the service with NO_PROXY."
+		fix = hintUnreached
 	}
 	return hint.Errorf(fix, "the proxy %s opens no tunnel to %s: it returned %d %s", hostPort(via), protocol.Clean(target, 260), resp.StatusCode, http.StatusText(resp.StatusCode))
 }

@@ -61,25 +61,61 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// An error of a connection through a proxy that accepts it and is silent, or
-// closes it, names the proxy.
-func TestProxyThatDoesNotRespond(t *testing.T) {
-	t.Setenv("no_proxy", "")
-	t.Setenv("NO_PROXY", "")
-	for _, proxy := range []string{
-		protocoltest.Listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }),
-		protocoltest.Listen(t, func(net.Conn) {}),
-	} {
-		t.Setenv("HTTPS_PROXY", proxy)
-		client := newTestClient(t, Options{BaseURL: "https://service.invalid", Timeout: 200 * time.Millisecond})
-		_, err := client.Test(context.Background())
-		_, wsErr := client.OpenStream(context.Background(), "wss://service.invalid/s?token=tok-123")
-		for _, err := range []error{err, wsErr} {
-			if err == nil || !strings.HasPrefix(err.Error(), "through the proxy "+proxy+": ") || !strings.Contains(hint.Of(err), "NO_PROXY") {
-				t.Errorf("%v; %s", err, hint.Of(err))
-			}
-			checkText(t, err)
+// TestProxyWithoutATunnel: an error of a proxy that accepts the connection, and opens no tunnel, names the
+// proxy and not the service.
+func TestProxyWithoutATunnel(t *testing.T) {
+	cert, ca := protocoltest.Certificate(t, nil)
+	read := func(c net.Conn, n int64) { _, _ = io.CopyN(io.Discard, c, n) }
+	replies := func(n int64, reply string) func(net.Conn) {
+		return func(c net.Conn) {
+			read(c, n)
+			_, _ = io.WriteString(c, reply)
 		}
+	}
+	silent := func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
+	socks := func(code string) func(net.Conn) { // RFC 1928: greeting, request for a name
+		return func(c net.Conn) {
+			read(c, 3)
+			_, _ = io.WriteString(c, "\x05\x00")
+			read(c, int64(5+len("service.invalid")+2))
+			_, _ = io.WriteString(c, "\x05"+code+"\x00\x01\x00\x00\x00\x00\x00\x00")
+		}
+	}
+	for _, c := range []struct {
+		scheme     string
+		do         func(net.Conn)
+		says, hint string
+	}{
+		{"http", silent, "no response from PROXY within 200ms", "may not reach the service"},
+		{"http", func(c net.Conn) { read(c, 16) }, "PROXY ", "may not reach the service"}, // EOF or a reset, by chance
+		{"http", replies(16, "\x15\x03\x01\x00\x02\x02\x46 of TLS\r\n\r\n"), "PROXY does not respond in HTTP", "another kind (http://, https://"},
+		{"https", func(c net.Conn) { silent(tls.Server(c, &tls.Config{Certificates: []tls.Certificate{cert}})) }, "no response from PROXY within 200ms", "may not reach the service"},
+		{"socks5", silent, "no response from PROXY within 200ms", "may not reach the service"},
+		{"socks5", replies(3, "HTTP/1.1 400 Bad Request"), "unexpected protocol version 72", "another kind (http://, https://"},
+		{"socks5", socks("\x05"), "connection refused", "may not reach the service"},
+		{"socks5", socks("\x02"), "connection not allowed by ruleset", "may not reach the service"},
+		{"socks5", replies(3, "\x05\xff"), "no acceptable authentication methods", "Add its user name and password"},
+	} {
+		proxy := protocoltest.Listen(t, c.do)
+		t.Run(c.scheme+" "+c.says, func(t *testing.T) {
+			client := newTestClient(t, Options{BaseURL: "https://service.invalid", CACert: ca, Timeout: 200 * time.Millisecond})
+			via := &url.URL{Scheme: c.scheme, Host: proxy}
+			client.http.Transport.(*http.Transport).Proxy = http.ProxyURL(via)
+			_, requestErr := client.Test(context.Background())
+			_, streamErr := client.OpenStream(context.Background(), "wss://service.invalid/s?token=tok-123")
+			errs := []error{requestErr, streamErr}
+			if !strings.HasPrefix(c.says, "no response") { // only the caller bounds a probe
+				_, err := probeTo(t, client, via)
+				errs = append(errs, err)
+			}
+			for _, err := range errs {
+				says := "the proxy " + proxy + " opens no tunnel to service.invalid:443: " + strings.ReplaceAll(c.says, "PROXY", proxy)
+				if err == nil || !strings.HasPrefix(err.Error(), says) || !strings.Contains(hint.Of(err), c.hint) {
+					t.Errorf("%v; %s", err, hint.Of(err))
+				}
+				checkText(t, err)
+			}
+		})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -83,15 +84,18 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	var reached progress
 	resp, err := c.http.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), reached.trace())))
 	if err != nil {
-		return nil, c.explain(req.Context(), req.URL, reached.timedOut(err))
+		via, _ := c.proxy(req.URL)
+		return nil, c.explain(req.Context(), req.URL, reached.untunnelled(reached.timedOut(err), req.URL, via))
 	}
 	return resp, nil
 }
 
 // progress is how far a request got, which a timeout of net/http does not say.
 type progress struct {
-	lookingUp atomic.Pointer[string] // the name; nil = not now
-	connected atomic.Bool
+	lookingUp  atomic.Pointer[string] // the name; nil = not now
+	connected  atomic.Bool            // also to a proxy
+	handshakes atomic.Int32           // of TLS that began
+	ready      atomic.Bool            // the connection, for the request
 }
 
 func (p *progress) trace() *httptrace.ClientTrace {
@@ -103,8 +107,29 @@ func (p *progress) trace() *httptrace.ClientTrace {
 				p.connected.Store(true)
 			}
 		},
-		GotConn: func(httptrace.GotConnInfo) { p.connected.Store(true) },
+		TLSHandshakeStart: func() { p.handshakes.Add(1) },
+		GotConn: func(httptrace.GotConnInfo) {
+			p.connected.Store(true)
+			p.ready.Store(true)
+		},
 	}
+}
+
+// untunnelled marks an error that comes after the connection to the proxy and before the TLS handshake with
+// the service as tunnel does.
+func (p *progress) untunnelled(err error, u, via *url.URL) error {
+	if via == nil || u.Scheme != "https" || !p.connected.Load() || p.ready.Load() {
+		return err
+	}
+	before := int32(0)
+	if via.Scheme == "https" {
+		before = 1
+	}
+	var op *net.OpError
+	if p.handshakes.Load() > before || errors.As(err, &op) && (op.Op == "proxyconnect" || op.Op == socksConnect) {
+		return err
+	}
+	return tunnelError(err)
 }
 
 // timedOut marks a timeout before there was a connection as package net does.
