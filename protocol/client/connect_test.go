@@ -124,12 +124,12 @@ func TestCertificatesThatAreWrong(t *testing.T) {
 			c.NotAfter = time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
 			c.NotBefore = c.NotAfter.Add(-1)
 		},
-			"expired on 2020-01-02T03:04:05Z", "renew"},
+			"expired on 2020-01-02T03:04:05Z; this machine's clock says 20", "renew"},
 		{"not yet", func(c *x509.Certificate) {
 			c.NotBefore = time.Date(2090, 1, 1, 0, 0, 0, 0, time.UTC)
 			c.NotAfter = c.NotBefore.Add(1)
 		},
-			"not valid before 2090-01-01T00:00:00Z", "clock"},
+			"not valid before 2090-01-01T00:00:00Z; this machine's clock says 20", "unless the clock"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			address, ca := protocoltest.ServeTLS(t, okResponse, c.change)
@@ -214,6 +214,9 @@ func TestCancelledBeforeItWasOpen(t *testing.T) {
 func TestNameLookUpErrors(t *testing.T) {
 	client := newTestClient(t, Options{BaseURL: "https://nowhere.example"})
 	private := &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 443}
+	dial := func(at net.Addr, number syscall.Errno) error {
+		return &net.OpError{Op: "dial", Addr: at, Err: os.NewSyscallError("connect", number)}
+	}
 	for _, c := range []struct {
 		err  error
 		says string
@@ -223,9 +226,13 @@ func TestNameLookUpErrors(t *testing.T) {
 		{&net.DNSError{Name: "nowhere.example", Err: "server misbehaving", IsTemporary: true}, "looking up the name nowhere.example failed: server misbehaving", "name server"},
 		{&net.OpError{Op: "dial", Addr: private, Err: os.ErrDeadlineExceeded}, "no response from nowhere.example:443 (10.1.2.3) within 1s", "VPN"},
 		{&net.OpError{Op: "read", Addr: private, Err: os.ErrDeadlineExceeded}, "no response from nowhere.example:443 within 1s", "accepts connections"},
-		{&net.OpError{Op: "dial", Addr: private, Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}, "no route to nowhere.example:443 (10.1.2.3)", "VPN"},
+		{dial(private, syscall.ENETUNREACH), "no route to nowhere.example:443 (10.1.2.3)", "VPN"},
+		{dial(private, syscall.EHOSTUNREACH), "no route to nowhere.example:443 (10.1.2.3)", "firewall"},
+		{dial(private, syscall.ECONNREFUSED), "nowhere.example:443 (10.1.2.3) refuses connections", "or a firewall rejects"},
+		{dial(private, syscall.EACCES), "this machine does not permit connections to nowhere.example:443 (10.1.2.3)", "firewall"},
+		{dial(&net.TCPAddr{IP: net.IPv4zero, Port: 443}, syscall.ECONNREFUSED), "the name nowhere.example is looked up as 0.0.0.0", "filters"},
 		{errors.New("readLoopPeekFailLocked: %!w(<nil>)"), "does not respond in HTTP", "port"},
-		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)}, "connecting to nowhere.example:443: connect: ", "--server"},
+		{dial(nil, syscall.EADDRNOTAVAIL), "connecting to nowhere.example:443: connect: ", "--server"},
 		{tls.AlertError(40), "TLS handshake with nowhere.example:443 failed", "certificate of the client"},
 		{&net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}, "nowhere.example:443 requires a certificate of the client", "operator"},
 		{&net.OpError{Op: "remote error", Err: errors.New("tls: no application protocol")}, "nowhere.example:443 does not offer HTTP/1.1", "ALPN"},
@@ -256,6 +263,17 @@ func TestWhatARequestWaitedFor(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(hint.Of(err), c.hint) {
 			t.Errorf("%v; %s, want %s; %s", err, hint.Of(err), c.says, c.hint)
 		}
+	}
+}
+
+// TestExpiredAuthority: the certificate of the service is not what expired.
+func TestExpiredAuthority(t *testing.T) {
+	leaf := &x509.Certificate{Raw: []byte("leaf"), NotAfter: time.Now().Add(time.Hour)}
+	old := &x509.Certificate{Raw: []byte("authority"), Subject: pkix.Name{CommonName: "Old CA"}, NotAfter: time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)}
+	what, fix := tlsCause(&url.URL{Scheme: "https", Host: "service.example"}, &tls.CertificateVerificationError{
+		UnverifiedCertificates: []*x509.Certificate{leaf, old}, Err: x509.CertificateInvalidError{Cert: old, Reason: x509.Expired}})
+	if !strings.HasPrefix(what, "the certificate of CN=Old CA, an authority of service.example:443, expired on 2020-01-02T03:04:05Z") || !strings.Contains(fix, "--ca") {
+		t.Errorf("%s; %s", what, fix)
 	}
 }
 

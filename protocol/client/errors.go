@@ -156,6 +156,10 @@ func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint stri
 	if dialing && op.Addr != nil {
 		if at, _, err := net.SplitHostPort(op.Addr.String()); err == nil && at != u.Hostname() {
 			where += " (" + at + ")"
+			if ip := net.ParseIP(at); ip != nil && ip.IsUnspecified() {
+				return "the name " + protocol.Clean(u.Hostname(), 253) + " is looked up as " + at + ", which is the address of no service",
+					"A name server that filters names, or the hosts file of this machine, blocks it: ask whoever runs the network."
+			}
 		}
 	}
 	switch {
@@ -181,9 +185,11 @@ func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint stri
 		return "no response from " + where + " " + within,
 			"The port accepts connections, but nothing responds: check that it is the service's; a firewall may drop packets, or the service is overloaded."
 	case errno.Is(err, syscall.ECONNREFUSED):
-		return where + " refuses connections", "Nothing listens there: check address and port, and whether the server runs."
+		return where + " refuses connections", "Nothing listens there, or a firewall rejects connections: check address and port, and whether the server runs."
 	case errno.Is(err, syscall.ENETUNREACH, syscall.EHOSTUNREACH):
-		return "there is no route to " + where, "Check that this machine is on the network; a private address needs its VPN, an IPv6 address a network with IPv6."
+		return "there is no route to " + where, "Check that this machine is on the network; a private address needs its VPN, an IPv6 address a network with IPv6. A firewall that rejects connections looks the same."
+	case dialing && errno.Is(err, syscall.EACCES, syscall.EPERM):
+		return "this machine does not permit connections to " + where, "Check its firewall and routes, and the sandbox or container that hubbub runs in."
 	case errno.Is(err, syscall.ECONNRESET, syscall.EPIPE):
 		return where + " reset the connection", "Try again; if it happens again, check whether the service expects https:// or http://, and whether a proxy or firewall is in between."
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -219,12 +225,18 @@ func tlsCause(u *url.URL, err error) (what, hint string) {
 		return "the certificate of " + where + " is issued for " + certificateNames(name.Certificate) + ", by " + issuerName(name.Certificate),
 			"Use a name of the certificate in --server. If you know none of them, something else responds in place of the service: a captive portal (open a web page in a browser), or a proxy that intercepts TLS. Your own server: --insecure accepts any certificate."
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
-		if time.Now().Before(invalid.Cert.NotBefore) {
-			return "the certificate of " + where + " is not valid before " + invalid.Cert.NotBefore.UTC().Format(time.RFC3339),
-				"Check the clock of this machine."
+		what, hint = "the certificate of "+where, "The operator of the service must renew it, unless the clock of this machine is wrong."
+		if errors.As(err, &verify) && !invalid.Cert.Equal(verify.UnverifiedCertificates[0]) {
+			what = fmt.Sprintf("the certificate of %s, an authority of %s,", protocol.Clean(invalid.Cert.Subject.String(), 120), where)
+			hint = "The chain that the service sends, or the file of --ca, is out of date: its operator must replace it, unless the clock of this machine is wrong."
 		}
-		return "the certificate of " + where + " expired on " + invalid.Cert.NotAfter.UTC().Format(time.RFC3339),
-			"The operator of the service must renew it; check the clock of this machine."
+		now := time.Now()
+		if now.Before(invalid.Cert.NotBefore) {
+			what += " is not valid before " + utc(invalid.Cert.NotBefore)
+		} else {
+			what += " expired on " + utc(invalid.Cert.NotAfter)
+		}
+		return what + "; this machine's clock says " + utc(now), hint
 	case errors.Is(err, http.ErrSchemeMismatch),
 		errors.As(err, &record) && strings.HasPrefix(string(record.RecordHeader[:]), "HTTP"):
 		return where + " responds without TLS",
@@ -244,6 +256,8 @@ func tlsCause(u *url.URL, err error) (what, hint string) {
 	}
 	return "", ""
 }
+
+func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // hintAuthority says what to do about an authority that is not known.
 func hintAuthority(err error) string {
