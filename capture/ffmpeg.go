@@ -97,7 +97,7 @@ type ffmpegProcess struct {
 func startDecoder(ffmpeg, path string, stall time.Duration) (*ffmpegProcess, error) {
 	args := []string{"-nostdin", "-hide_banner", "-nostats", "-loglevel", "level+info", "-threads", "1",
 		"-protocol_whitelist", "file,pipe", "-format_whitelist", decoderFormats, "-i", "file:" + path,
-		"-map", "0:a:0", "-vn", "-sn", "-dn", "-t", decoderSeconds, "-c:a", "pcm_s16le", "-f", "wav", "pipe:1"}
+		"-map", "0:a:0", "-vn", "-sn", "-dn", "-t", decoderSeconds, "-c:a", "pcm_f32le", "-f", "wav", "pipe:1"}
 	d := &ffmpegProcess{stall: stall, log: decoderLog{errors: program.Tail{Max: program.MaxComplaint}, described: make(chan struct{})}}
 	ctx, kill := context.WithCancel(context.Background())
 	d.kill = kill

@@ -4,6 +4,7 @@ package capture
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -106,6 +107,29 @@ func TestDamagedRecording(t *testing.T) {
 			t.Errorf("%d of %d bytes: %q", size, st.Size(), got)
 		}
 		_ = source.Close()
+	}
+}
+
+// TestRecordingBeyondFullScale: float samples that ffmpeg decodes keep their precision, and are not limited to full scale.
+func TestRecordingBeyondFullScale(t *testing.T) {
+	t.Parallel()
+	capturetest.Need(t, "ffmpeg")
+	for _, amplitude := range []float64{1.8, 1e-4} {
+		path := filepath.Join(t.TempDir(), "a.caf")
+		tone := fmt.Sprintf("aevalsrc=%g*sin(2*PI*400*t):s=16000:d=1", amplitude)
+		if out, err := exec.Command("ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", tone, "-c:a", "pcm_f32le", path).CombinedOutput(); err != nil {
+			t.Fatalf("%s", out)
+		}
+		source, err := OpenRecording(t.Context(), path, Mix, DecoderStall)
+		testkit.NoError(t, err)
+		got, err := rest(t.Context(), source)
+		testkit.NoError(t, err)
+		want := capturetest.Tone(SampleRate, 400, SampleRate)
+		for i := range want {
+			want[i] *= float32(2 * amplitude)
+		}
+		capturetest.Same(t, path, got, want, 1e-6*amplitude)
+		testkit.NoError(t, source.Close())
 	}
 }
 
