@@ -35,6 +35,13 @@ const (
 	// decoderFormats are the containers that are read. None of them refers to other
 	// files, addresses or devices, as playlists do.
 	decoderFormats = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,ogg,aac,ac3,eac3,aiff,asf,au,avi,amr,ape,caf,dts,flac,flv,mp3,mpeg,mpegts,tta,w64,wav,wv"
+	// decoderFilter puts silence where the timestamps have a gap: where a pause was not recorded or cannot be decoded, and
+	// before sound that begins after the video. So turns have the times that players show. The expression gives each frame
+	// its time: the N samples before it and the gaps so far, of which 1 counts the filled ones and 0 the others. 2 is a new
+	// gap. From an hour on it is an error of the timestamps; before the first frame, from 5 s on, because where the
+	// format of the audio changes ffmpeg begins anew with this filter. Timestamps that go back change nothing.
+	decoderFilter = "asetpts='st(2,PTS-N-ld(0)-ld(1));st(3,lt(ld(2),if(N,3600,5)*SR));st(ld(3),ld(ld(3))+ld(2)*gt(ld(2),0.1*SR));N+ld(1)'," +
+		"aresample=async=1:first_pts=0"
 )
 
 // OpenRecording opens a file as Open does. What Open cannot decode is decoded by a
@@ -97,7 +104,7 @@ type ffmpegProcess struct {
 func startDecoder(ffmpeg, path string, stall time.Duration) (*ffmpegProcess, error) {
 	args := []string{"-nostdin", "-hide_banner", "-nostats", "-loglevel", "level+info", "-threads", "1",
 		"-protocol_whitelist", "file,pipe", "-format_whitelist", decoderFormats, "-i", "file:" + path,
-		"-map", "0:a:0", "-vn", "-sn", "-dn", "-t", decoderSeconds, "-c:a", "pcm_f32le", "-f", "wav", "pipe:1"}
+		"-map", "0:a:0", "-vn", "-sn", "-dn", "-af", decoderFilter, "-t", decoderSeconds, "-c:a", "pcm_f32le", "-f", "wav", "pipe:1"}
 	d := &ffmpegProcess{stall: stall, log: decoderLog{errors: program.Tail{Max: program.MaxComplaint}, described: make(chan struct{})}}
 	ctx, kill := context.WithCancel(context.Background())
 	d.kill = kill

@@ -133,6 +133,61 @@ func TestRecordingBeyondFullScale(t *testing.T) {
 	}
 }
 
+// TestRecordingWithGaps: audio that begins late, and a part that is missing, are silence, so that what follows has the
+// time that players show. Where timestamps go back or the format changes, as in files that were joined, nothing is added
+// or removed.
+func TestRecordingWithGaps(t *testing.T) {
+	t.Parallel()
+	capturetest.Need(t, "ffmpeg")
+	dir := t.TempDir()
+	write := func(args ...string) {
+		cmd := exec.Command("ffmpeg", append([]string{"-loglevel", "error"}, args...)...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %s", args, out)
+		}
+	}
+	join := func(name string, parts ...string) {
+		var all []byte
+		for _, part := range parts {
+			b, err := os.ReadFile(filepath.Join(dir, part))
+			testkit.NoError(t, err)
+			all = append(all, b...)
+		}
+		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), all, 0o600))
+	}
+	write("-f", "lavfi", "-i", "sine=frequency=400:sample_rate=48000:duration=6", "tone.wav")
+	write("-itsoffset", "2", "-i", "tone.wav", "-i", "tone.wav", "-map", "0", "-map", "1", "-c:a", "flac", "late.mka")
+	write("-i", "tone.wav", "-af", "aselect='lt(t,1)+gte(t,4)'", "-c:a", "flac", "gap.mka")
+	write("-i", "tone.wav", "-c:a", "flac", "part.oga")
+	join("back.oga", "part.oga", "part.oga")
+	write("-i", "tone.wav", "mono.ac3")
+	write("-i", "tone.wav", "-ac", "2", "stereo.ac3")
+	join("changes.ac3", "mono.ac3", "stereo.ac3")
+
+	for name, want := range map[string]string{ // of each second, whether the tone is there
+		"late.mka": "  ======", "gap.mka": "=   ==", "back.oga": "============", "changes.ac3": "============",
+	} {
+		source, err := OpenRecording(t.Context(), filepath.Join(dir, name), Mix, DecoderStall)
+		testkit.NoError(t, err)
+		samples, err := rest(t.Context(), source)
+		testkit.NoError(t, err)
+		testkit.NoError(t, source.Close())
+		got := ""
+		for len(samples) >= SampleRate {
+			if tone, _ := capturetest.Power(samples[SampleRate/4:SampleRate/2], SampleRate, 400); tone > 1e-4 {
+				got += "="
+			} else {
+				got += " "
+			}
+			samples = samples[SampleRate:]
+		}
+		if got != want || len(samples) > SampleRate/8 {
+			t.Errorf("%s: %q and %d samples, want %q", name, got, len(samples), want)
+		}
+	}
+}
+
 // TestVideoWithoutSound: the error says so.
 func TestVideoWithoutSound(t *testing.T) {
 	t.Parallel()
