@@ -107,10 +107,7 @@ func (m *model) recordingText(r *display.Recording) (string, canvas.Style) {
 // badge says that the timeline does not show the present, or is not played at
 // its own speed.
 func (m *model) badge(w window) (string, canvas.Style) {
-	behind := m.state.Position - w.position
-	if !w.follow {
-		behind = m.state.Position - m.view.anchor
-	}
+	behind := m.state.Position - w.right
 	ago := ""
 	if behind >= 1 && m.w >= 60 {
 		ago = " -" + display.Clock(behind)

@@ -39,7 +39,8 @@ type window struct {
 	first    int     // cell in column 0; negative = before the session
 	span     float64 // cells * cellDur
 	position float64 // the present, in seconds; of a late service, see windowOf
-	follow   bool    // that is at the right edge
+	right    float64 // position in the last column; of the whole session, the present
+	follow   bool    // that is the present
 }
 
 func (v viewport) showsAll() bool { return v.zoomed && v.zoom >= wholeSession }
@@ -65,9 +66,10 @@ func wholeSpan(position float64) float64 {
 	return math.Ceil(position/step+0.001) * step
 }
 
-// window applies the viewport to a width and the present position.
+// window applies the viewport to a width and the present position. It is full of the session, where
+// there is enough: the width, or the position of a replay, can be another one than when it was scrolled.
 func (v viewport) window(cells int, position float64) window {
-	w := window{cells: cells, position: position}
+	w := window{cells: cells, position: position, right: position, follow: true}
 	zoom := v.zoom
 	if !v.zoomed {
 		zoom = defaultZoom(cells)
@@ -75,40 +77,35 @@ func (v viewport) window(cells int, position float64) window {
 	if zoom >= wholeSession {
 		w.span = wholeSpan(position)
 		w.cellDur = w.span / float64(cells)
-		w.follow = true
 		return w
 	}
 	w.span = zoomSpans[zoom]
 	w.cellDur = w.span / float64(cells)
-	w.follow = !v.scrolled
-	right := position
 	if v.scrolled {
-		right = v.anchor
+		w.right = min(max(v.anchor, w.earliest()), position)
+		w.follow = !w.before(w.right)
 	}
-	w.first = int(math.Floor(right/w.cellDur+1e-9)) - cells + 1
+	w.first = int(math.Floor(w.right/w.cellDur+1e-9)) - cells + 1
 	return w
 }
 
 // earliest is the lowest right edge that can be scrolled to.
 func (w window) earliest() float64 { return min(w.span-w.cellDur, w.position) }
 
+// before reports whether a right edge is before the present.
+func (w window) before(right float64) bool { return right < w.position-w.cellDur/2 }
+
 // scroll moves the right edge by seconds. Reaching the present follows it again.
 func (v *viewport) scroll(w window, seconds float64) {
-	if v.showsAll() {
-		return
+	if !v.showsAll() {
+		v.scrollTo(w, w.right+seconds)
 	}
-	right := w.position
-	if v.scrolled {
-		right = v.anchor
-	}
-	v.scrollTo(w, right+seconds)
 }
 
 // scrollTo moves the right edge to a position in seconds.
 func (v *viewport) scrollTo(w window, right float64) {
-	right = max(right, w.earliest())
-	v.scrolled = right < w.position-w.cellDur/2
-	v.anchor = right
+	v.anchor = max(right, w.earliest())
+	v.scrolled = w.before(v.anchor)
 }
 
 // zoomBy zooms in (-1) or out (+1). When following, the present stays where it
@@ -128,10 +125,11 @@ func (v *viewport) zoomBy(cells int, position float64, by int) {
 	if by > 0 && v.zoom >= longest {
 		v.zoom = wholeSession
 	}
-	if v.scrolled {
-		w := v.window(cells, position)
-		v.scrollTo(w, v.anchor+(w.span-old.span)/2)
+	w, right := v.window(cells, position), position
+	if !old.follow {
+		right = old.right + (w.span-old.span)/2
 	}
+	v.scrollTo(w, right)
 }
 
 // column is the column of a position in seconds; it may be outside the window.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	tea "github.com/charmbracelet/bubbletea"
 	"pgregory.net/rapid"
 
 	"hubbub/protocol"
@@ -97,6 +98,42 @@ func TestScrollingStaysInTheSession(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A view that was scrolled back stays there when the width changes, and is full of the session; one of a replay also
+// when that goes back before it.
+func TestScrolledViewAtOtherWidthsAndPositions(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 600, 1), 80, 24)
+	press(m, "home")
+	m.Update(tea.WindowSizeMsg{Width: 300, Height: 24})
+	if w := m.window(); w.first != 0 || w.follow {
+		t.Errorf("the start in a wide window: it begins at %v", w.at(0))
+	}
+	press(m, "right")
+	if w := m.window(); w.first <= 0 {
+		t.Error("right does not scroll from there")
+	}
+	press(m, "home")
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	press(m, "+", "shift+right", "right")
+	before := m.View()
+	m.Update(tea.WindowSizeMsg{Width: 400, Height: 24})
+	screenHas(t, m, "BACK")
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	if got := m.View(); got != before {
+		t.Errorf("another width and back changes\n%s\ninto\n%s", before, got)
+	}
+
+	s := tuitest.State(tuitest.FourSpeakers, 600, 1)
+	s.Playback = &display.Playback{Speed: 1}
+	m = testModel(s, 80, 24)
+	press(m, "left", "left")
+	s.Position = 300
+	m.later(s)
+	if w := m.window(); !w.follow || w.column(300) != w.cells-1 {
+		t.Errorf("a replay at 300 s: the window ends at %v", w.end())
+	}
+	screenHasNot(t, m, "BACK")
 }
 
 func TestZoomKeepsTheMiddleWhenScrolledBack(t *testing.T) {
