@@ -307,13 +307,30 @@ func scrollBy(part float64) func(*model) tea.Cmd {
 	})
 }
 
+// zoomBy zooms around the cursor, if it is in the window; else around the present where the view
+// follows that, or the middle.
 func zoomBy(by int) func(*model) tea.Cmd {
-	return action(func(m *model) { w := m.window(); m.view.zoomBy(w.cells, w.position, by) })
+	return action(func(m *model) {
+		w := m.window()
+		around := w.right
+		if _, shown := m.cursorColumn(w); shown {
+			around = m.cursor
+		} else if !w.follow {
+			around -= w.span / 2
+		}
+		m.view.zoomBy(w, by, around)
+	})
 }
 
 // still reports whether the timeline stands still: frozen, or a paused replay.
 func (m *model) still() bool {
 	return m.frozen != nil || m.state.Playback != nil && m.state.Playback.Paused
+}
+
+// cursorColumn is the column of the cursor, and whether it is shown.
+func (m *model) cursorColumn(w window) (column int, shown bool) {
+	column = w.column(m.cursor)
+	return column, m.still() && m.cursor >= 0 && column >= 0 && column < w.cells
 }
 
 // stepBy scrolls a tenth of the window, or moves the cursor by a cell while the
@@ -326,14 +343,13 @@ func stepBy(by int) func(*model) tea.Cmd {
 			return
 		}
 		at := m.cursor
-		switch column := w.column(at); {
-		case at < 0 && w.follow:
+		if _, shown := m.cursorColumn(w); at < 0 && w.follow {
 			at = w.position
-		case column < 0 || column >= w.cells:
+		} else if !shown {
 			at = w.middle()
 		}
 		m.cursor = min(max(at+float64(by)*w.cellDur, 0), w.position)
-		if column := w.column(m.cursor); column < 0 || column >= w.cells {
+		if _, shown := m.cursorColumn(w); !shown {
 			m.view.scroll(w, 0.5*float64(by)*w.span)
 		}
 	})

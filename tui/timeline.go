@@ -276,9 +276,7 @@ func (m *model) drawRule(c *canvas.Canvas, l layout, w window, s *display.Sessio
 // drawCursor draws the cursor of a view that stands still. The badge has its
 // position.
 func (m *model) drawCursor(c *canvas.Canvas, l layout, w window) {
-	column := w.column(m.cursor)
-	if !m.still() || m.cursor < 0 || column < 0 || column >= w.cells {
-		return
+	if column, shown := m.cursorColumn(w); shown {
+		c.Fill(l.gutter+column, l.lanesY, 1, l.axisY-l.lanesY, m.glyphs.BoxV, canvas.Brand.Bold())
 	}
-	c.Fill(l.gutter+column, l.lanesY, 1, l.axisY-l.lanesY, m.glyphs.BoxV, canvas.Brand.Bold())
 }

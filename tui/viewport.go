@@ -108,28 +108,23 @@ func (v *viewport) scrollTo(w window, right float64) {
 	v.scrolled = w.before(v.anchor)
 }
 
-// zoomBy zooms in (-1) or out (+1). When following, the present stays where it
-// is; when scrolled, the middle does.
-func (v *viewport) zoomBy(cells int, position float64, by int) {
-	old := v.window(cells, position)
+// zoomBy zooms a window in (-1) or out (+1), around a position that stays where it is.
+func (v *viewport) zoomBy(w window, by int, around float64) {
 	if !v.zoomed {
-		v.zoom, v.zoomed = defaultZoom(cells), true
+		v.zoom, v.zoomed = defaultZoom(w.cells), true
 	}
 	// Zooming out stops at the whole session, zooming in from there begins with
 	// the longest span that is no longer than it.
 	longest := 0
-	for longest < wholeSession && zoomSpans[longest] <= position {
+	for longest < wholeSession && zoomSpans[longest] <= w.position {
 		longest++
 	}
 	v.zoom = max(min(v.zoom, longest)+by, 0)
 	if by > 0 && v.zoom >= longest {
 		v.zoom = wholeSession
 	}
-	w, right := v.window(cells, position), position
-	if !old.follow {
-		right = old.right + (w.span-old.span)/2
-	}
-	v.scrollTo(w, right)
+	zoomed := v.window(w.cells, w.position)
+	v.scrollTo(zoomed, around+(w.right-around)*zoomed.span/w.span)
 }
 
 // column is the column of a position in seconds; it may be outside the window.

@@ -82,9 +82,11 @@ func TestScrollingStaysInTheSession(t *testing.T) {
 				w := v.window(cells, present)
 				v.scroll(w, w.span*rapid.Float64Range(0, 2).Draw(t, "on"))
 			case 2:
-				v.zoomBy(cells, present, 1)
+				w := v.window(cells, present)
+				v.zoomBy(w, 1, w.middle())
 			case 3:
-				v.zoomBy(cells, present, -1)
+				w := v.window(cells, present)
+				v.zoomBy(w, -1, w.right)
 			}
 			w := v.window(cells, present)
 			if right := w.at(w.cells); !w.follow && right > present+w.cellDur {
@@ -137,16 +139,37 @@ func TestScrolledViewAtOtherWidthsAndPositions(t *testing.T) {
 }
 
 func TestZoomKeepsTheMiddleWhenScrolledBack(t *testing.T) {
-	v := viewport{zoom: 4, zoomed: true} // 60 s
-	w := v.window(100, 1000)
-	v.scrollTo(w, 530) // 470 to 530
-	v.zoomBy(100, 1000, -1)
-	w = v.window(100, 1000)
-	if mid := (w.at(0) + w.at(100)) / 2; math.Abs(mid-500) > 2*w.cellDur {
-		t.Errorf("the middle went from 500 s to %v s", mid)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 1000, 1), 120, 24)
+	press(m, "shift+left", "shift+left") // of 60 s
+	before := m.window()
+	press(m, "+")
+	w := m.window()
+	if w.span != 30 || math.Abs(w.middle()-before.middle()) > 2*w.cellDur {
+		t.Errorf("the middle of %v s went from %v s to %v s", w.span, before.middle(), w.middle())
 	}
-	if w.span != 30 {
-		t.Errorf("60 s became %v s", w.span)
+	if press(m, "-"); m.window() != before {
+		t.Errorf("zooming in and out leads from %v to %v", before, m.window())
+	}
+}
+
+// A cursor that is set roughly is still there after zooming in to set it exactly.
+func TestZoomKeepsTheCursor(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 1000, 1), 120, 24)
+	press(m, "space")
+	for range 60 {
+		press(m, "left")
+	}
+	at := m.cursor
+	column, _ := m.cursorColumn(m.window())
+	for range 5 {
+		press(m, "+")
+		if got, shown := m.cursorColumn(m.window()); m.cursor != at || !shown || got < column-1 || got > column+1 {
+			t.Errorf("%v s across, the cursor is at %v in column %d, was at %v in column %d", m.window().span, m.cursor, got, at, column)
+		}
+	}
+	press(m, "-", "-", "-")
+	if got, _ := m.cursorColumn(m.window()); got < column-1 || got > column+1 {
+		t.Errorf("%v s across, the cursor is in column %d, was in %d", m.window().span, got, column)
 	}
 }
 
