@@ -52,6 +52,8 @@ type Rate struct {
 // window is what a node knows about the requests of one account to one
 // operation.
 type window struct {
+	requests int // that use it, so that it is not removed; guarded by Rate.mu
+
 	mu   sync.Mutex  // held during the call of the store
 	uses []time.Time // without a shared store
 	full time.Time   // until when the limit is reached, with one
@@ -72,6 +74,7 @@ func NewRate(shared Counters, now func() time.Time, log *slog.Logger) *Rate {
 func (r *Rate) Take(ctx context.Context, operation, account string, limit int) (store.Count, error) {
 	key := operation + " " + account
 	win := r.window(key)
+	defer r.leave(win)
 	win.mu.Lock()
 	defer win.mu.Unlock()
 	now := r.now()
@@ -112,6 +115,7 @@ func (r *Rate) resumeAt() time.Time {
 	return r.resume
 }
 
+// window returns the window of a key for a request, until leave.
 func (r *Rate) window(key string) *window {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,21 +127,27 @@ func (r *Rate) window(key string) *window {
 		win = &window{}
 		r.windows[key] = win
 	}
+	win.requests++
 	return win
+}
+
+func (r *Rate) leave(win *window) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	win.requests--
 }
 
 // removeUnused removes the windows without a request in the last minute.
 func (r *Rate) removeUnused() {
 	now := r.now()
 	for key, win := range r.windows {
-		if !win.mu.TryLock() { // it is in use
+		if win.requests > 0 {
 			continue
 		}
 		win.prune(now)
 		if len(win.uses) == 0 && !now.Before(win.full) {
 			delete(r.windows, key)
 		}
-		win.mu.Unlock()
 	}
 }
 

@@ -145,5 +145,14 @@ func TestUnusedWindowsAreRemoved(t *testing.T) {
 		if _, full := l.windows["op full"]; len(l.windows) != maxWindows+1 || !full {
 			t.Errorf("%d windows, that of a full minute is there: %v", len(l.windows), full)
 		}
+		// So does that of a request that is about to be counted.
+		time.Sleep(RateWindow)
+		begun := l.window("op begun")
+		for i := range maxWindows + 1 {
+			_, _ = l.Take(t.Context(), "op", fmt.Sprint("later", i), 10)
+		}
+		if l.window("op begun") != begun {
+			t.Error("the next request is counted in another window")
+		}
 	})
 }
