@@ -27,7 +27,9 @@ func (w *Watcher) resumed() (next *Stream) {
 	call, cancel := context.WithTimeout(w.ctx, attemptTimeout)
 	status, err := w.client.StreamStatus(call, w.id())
 	cancel()
-	if err != nil || !status.Resumable && !w.canFollow(status.ResumedBy) {
+	switch {
+	case err != nil && retryAfterRefusal(watching, err): // the service may be the one that restarts
+	case err != nil, !status.Resumable && !w.canFollow(status.ResumedBy):
 		return nil
 	}
 	lost := errors.New(w.info.Text)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ import (
 )
 
 // resumedService has the streams first and second; statuses has the status of the n-th
-// request for the status of first.
+// request for the status of first, or the code of an error.
 func resumedService(t *testing.T, statuses func(n int) string, first, second func(*websocket.Conn)) *Client {
 	t.Helper()
 	var mu sync.Mutex
@@ -31,8 +32,13 @@ func resumedService(t *testing.T, statuses func(n int) string, first, second fun
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			fmt.Fprintf(w, `{"id":"first","status":"error"%s}`, statuses(asked))
+			status := statuses(asked)
 			asked++
+			if code, err := strconv.Atoi(status); err == nil {
+				w.WriteHeader(code)
+				return
+			}
+			fmt.Fprintf(w, `{"id":"first","status":"error"%s}`, status)
 		},
 		Watch: func(w http.ResponseWriter, r *http.Request) {
 			if conn := protocoltest.Upgrade(w, r); conn != nil {
@@ -76,11 +82,15 @@ func state(at float64) string {
 	return string(protocol.NewStreamStateEvent(protocol.StreamState{Status: protocol.StatusRunning, Timestamp: at}).Raw)
 }
 
-// A watcher follows its sender to the stream that resumes the lost one: one clock,
-// and of what both have decided, the first counts.
+// A watcher follows its sender to the stream that resumes the lost one, also if the service
+// does not respond at first because it restarts: one clock, and of what both have decided,
+// the first counts.
 func TestWatcherFollows(t *testing.T) {
 	c := resumedService(t, func(n int) string {
-		if n < 3 {
+		if n < 2 {
+			return "503"
+		}
+		if n < 5 {
 			return `,"resumable":true`
 		}
 		return `,"resumedBy":"second"`
@@ -150,12 +160,13 @@ func TestWatcherFollowsAfterAWrongEvent(t *testing.T) {
 	}
 }
 
-// A service that knows of no resumption, a stream that nobody resumes, a sender that
-// takes too long, and a stream that resumes itself: the watcher ends as the stream
+// A service that knows of no resumption or not of the stream, a stream that nobody resumes, a
+// sender that takes too long, and a stream that resumes itself: the watcher ends as the stream
 // did.
 func TestWatcherEndsWithoutSuccessor(t *testing.T) {
 	for name, statuses := range map[string]func(int) string{
 		"another service": func(int) string { return `` },
+		"unknown":         func(int) string { return "404" },
 		"nobody": func(n int) string {
 			if n < 2 {
 				return `,"resumable":true`
