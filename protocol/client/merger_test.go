@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"hubbub/protocol"
 )
@@ -121,5 +123,35 @@ func TestMergerBoundsLabels(t *testing.T) {
 	}
 	if len(p.used) > 4*protocol.MaxLabels || len(p.open) > protocol.MaxLabels || len(p.newLabels) > 4*protocol.MaxLabels {
 		t.Errorf("%d labels, %d open, %d fresh are kept", len(p.used), len(p.open), len(p.newLabels))
+	}
+}
+
+// Acknowledged audio decides nothing while events about it wait: they came before the
+// acknowledgement, and a turn that ends before the cut must not begin there.
+func TestQueuedEventsComeBeforeAcknowledgedAudio(t *testing.T) {
+	for range 20 { // which of two that are ready select takes is random
+		synctest.Test(t, func(t *testing.T) {
+			c := &Client{}
+			s := &Stream{sendingState: sendingState{acked: 100}, events: make(chan protocol.Event, 4)}
+			r := &ResilientStream{streamSession: c.newStreamSession(false, time.Minute, ""), buffer: newSendBuffer(true, nil)}
+			r.merger.cutAt(2)
+			r.merger.nextStream(2, true)
+			s.events <- protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 1.2, "A")
+			s.events <- protocol.Event{Type: protocol.TypeError}
+			s.events <- protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 1.8, "A")
+			go func() {
+				r.forwardEvents(s)
+				close(r.updates)
+			}()
+			time.Sleep(2 * decidedEvery) // nobody receives the error
+			close(s.events)
+			var events []protocol.Event
+			for u := range r.Updates() {
+				events = append(events, u.Event)
+			}
+			if len(events) != 1 || events[0].Type != protocol.TypeError {
+				t.Fatalf("%v", events)
+			}
+		})
 	}
 }

@@ -350,6 +350,9 @@ func (r *ResilientStream) forwardEvents(s *Stream) {
 			r.mu.Unlock()
 		case <-tick.C:
 			decided := r.decided(s)
+			if len(s.Events()) > 0 { // they came before the acknowledgement
+				continue
+			}
 			events = r.merger.advance(decided)
 			r.buffer.forget(max(decided, r.merger.last) - warmUp.Seconds())
 		}
