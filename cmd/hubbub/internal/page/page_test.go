@@ -37,7 +37,11 @@ func (s *talk) state() State {
 	defer s.mu.Unlock()
 	snapshot := s.line.Snapshot()
 	lanes, turns := Speakers(s.annotations.Speakers(snapshot))
-	return State{Title: s.title, Now: snapshot.Decided, Rate: 1, Status: s.status, Speakers: lanes, Turns: turns}
+	rate := 1.0
+	if s.status == "ended" {
+		rate = 0
+	}
+	return State{Title: s.title, Now: snapshot.Decided, Rate: rate, Status: s.status, Speakers: lanes, Turns: turns}
 }
 
 // turn adds a turn of a second, with a text or without.
@@ -193,6 +197,19 @@ func TestSession(t *testing.T) {
 			t.Errorf("%+v, %v", c.State, got)
 		}
 	}
+}
+
+// A session may be over for long when its user quits: clients learn the end, too.
+func TestEndWithoutAChange(t *testing.T) {
+	s := newTalk()
+	server := serve(t, s)
+	c := follow(t, server.URL())
+	s.setStatus("ended")
+	c.until("the end of the session", func() bool { return c.Status == "ended" })
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+	c.until("the end", func() bool { return c.ended })
 }
 
 // A client that is behind gets one message with all that it has missed.

@@ -71,7 +71,7 @@ type board struct {
 	rows    []row
 	byID    map[int64]int // index in rows
 	reset   int64         // version in which turns were removed: older clients need all turns
-	changed chan struct{} // closed with the next version
+	changed chan struct{} // closed with the next version, and at the end
 	over    bool
 }
 
@@ -104,6 +104,7 @@ func (b *board) end() {
 	st := b.state()
 	st.Rate, st.Status, b.over = 0, "ended", true
 	b.set(st)
+	close(b.changed) // clients may have this state already, and not know that it is the last
 }
 
 func (b *board) set(st State) {
