@@ -60,10 +60,11 @@ func TestParseEvent(t *testing.T) {
 
 func TestRawIsOneLineAsReceived(t *testing.T) {
 	for in, want := range map[string]string{
-		`{"type":"x", "n": 1.50}`:       `{"type":"x", "n": 1.50}`, // not rewritten
-		"{\"type\":\r\n \"x\"}\n":       `{"type":   "x"}`,
-		"two\nlines":                    `"two\nlines"`,
-		"{\"type\":\"x\",\"s\":\"\n\"}": `"{\"type\":\"x\",\"s\":\"\n\"}"`, // a bare line break in a string is no JSON
+		`{"type":"x", "n": 1.50}`:        `{"type":"x", "n": 1.50}`, // not rewritten
+		"{\"type\":\r\n \"x\"}\n":        `{"type":   "x"}`,
+		"two\nlines":                     `"two\nlines"`,
+		"{\"type\":\"x\u009b2J\u202e\"}": `{"type":"x\u009b2J\u202e"}`,      // a terminal would obey these
+		"{\"type\":\"x\",\"s\":\"\n\"}":  `"{\"type\":\"x\",\"s\":\"\n\"}"`, // a bare line break in a string is no JSON
 	} {
 		e, _ := ParseEvent([]byte(in))
 		if string(e.Raw) != want {
