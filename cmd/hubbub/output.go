@@ -103,7 +103,7 @@ func (a *App) mayReplace(paths []string, place string) error {
 	}
 	a.waiting.Store(true)
 	defer a.waiting.Store(false)
-	fmt.Fprintf(a.Stderr, "%s. Overwrite? [y/N] ", what)
+	fmt.Fprintf(a.Stderr, "%s. Overwrite? [y/N] ", display.TerminalSafe(what))
 	answer, _ := bufio.NewReader(a.Stdin).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":

@@ -62,10 +62,11 @@ func TestReplayScreen(t *testing.T) {
 }
 
 // TestExportAsks asks on a terminal before it replaces a file, and accepts
-// only yes for yes.
+// only yes for yes. The name of the file cannot control the terminal.
 func TestExportAsks(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "a\x1b[2Jb")
+	testkit.NoError(t, os.Mkdir(dir, 0o700))
 	page := filepath.Join(dir, "turns.csv")
 	for name, text := range map[string]string{recording.TurnsFile: "SPEAKER a 1 0.5 1.0 <NA> <NA> A <NA> <NA>\n", "turns.csv": "mine"} {
 		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
@@ -76,7 +77,7 @@ func TestExportAsks(t *testing.T) {
 		want   string
 	}{{"n Enter", exitFailed, "mine"}, {"Enter", exitFailed, "mine"}, {"C-c", exitInterrupted, "mine"}, {"y Enter", exitOK, "start,end"}} {
 		x := inTerminal(t, 120, 20, "export", dir, "--format", "csv")
-		x.Shows(`turns.csv exists. Overwrite\? \[y/N\]`)
+		x.Shows(`ab/turns.csv exists. Overwrite\? \[y/N\]`)
 		x.Keys(strings.Fields(c.answer)...)
 		x.ends(c.code)
 		if raw, err := os.ReadFile(page); err != nil || !strings.HasPrefix(string(raw), c.want) {
