@@ -146,6 +146,19 @@ func TestHarmless(t *testing.T) {
 	}
 }
 
+// TestFormulas: no cell begins as a formula does, whether a comma or a semicolon separates cells.
+func TestFormulas(t *testing.T) {
+	for text, want := range map[string]string{
+		"=1+1": "'=1+1", "＠SUM": "'＠SUM", "yes;=cmd|'/C calc'!A0": "yes;'=cmd|'/C calc'!A0",
+		`no; ""+1;-2`: `"no; """"'+1;'-2"`, "a=b; c-d": "a=b; c-d",
+	} {
+		got := written(t, CSV, New(Info{}, []protocol.Turn{{Speaker: "A", Start: 1, End: 2, Text: text}}, protocol.Annotations{}))
+		if row := "1.000,2.000,1.000,A,A,," + want + "\r\n"; !strings.HasSuffix(got, row) {
+			t.Errorf("%s is written as\n%swant\n%s", text, got, row)
+		}
+	}
+}
+
 // TestOrder: turns come in any order, and up to three at once.
 func TestOrder(t *testing.T) {
 	d := New(Info{}, []protocol.Turn{{Speaker: "B", Start: 4, End: 9}, {Speaker: "A\x00", Start: 1.0004, End: 10}, {Speaker: "C", Start: 5, End: 6}, {Speaker: "B", Start: 2, End: 3}}, protocol.Annotations{})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -77,14 +78,13 @@ func writeCSV(w io.Writer, d *Document) error {
 	return c.WriteAll(rows)
 }
 
+// formula is where a spreadsheet may evaluate text: at the start of a cell. Where a comma
+// separates decimals, it ends a cell at a semicolon, and knows no quotation marks inside one.
+var formula = regexp.MustCompile(`(^|; *"*)([=+\-@|%＝＋－＠])`)
+
 // cell keeps a spreadsheet from evaluating text as a formula: an apostrophe in
 // front makes it text (OWASP, CSV injection).
-func cell(s string) string {
-	if s != "" && strings.ContainsRune("=+-@|%", rune(s[0])) {
-		return "'" + s
-	}
-	return s
-}
+func cell(s string) string { return formula.ReplaceAllString(s, "$1'$2") }
 
 func seconds(s float64) string { return strconv.FormatFloat(s, 'f', 3, 64) }
 
