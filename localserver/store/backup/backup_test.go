@@ -133,6 +133,20 @@ func TestBackupThatIsNotComplete(t *testing.T) {
 		changed[at+int64(f.UncompressedSize64)/2] ^= 1
 		cases["a changed "+f.Name] = changed
 	}
+	for name, h := range map[string]zip.FileHeader{
+		"compressed":   {Method: zip.Deflate, UncompressedSize64: 1 << 20, CompressedSize64: 3},
+		"overstated":   {Method: zip.Store, UncompressedSize64: 1 << 62, CompressedSize64: 3},
+		"out of range": {Method: zip.Store, UncompressedSize64: 1<<64 - 1, CompressedSize64: 3},
+	} {
+		var out bytes.Buffer
+		w := zip.NewWriter(&out)
+		h.Name = manifestEntry
+		entry, err := w.CreateRaw(&h)
+		testkit.NoError(t, err)
+		_, _ = entry.Write([]byte("\x03\x00\x00"))
+		testkit.NoError(t, w.Close())
+		cases[name] = out.Bytes()
+	}
 	for name, raw := range cases {
 		parent := t.TempDir()
 		file, to := filepath.Join(parent, "backup"), filepath.Join(parent, "new")

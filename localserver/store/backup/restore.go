@@ -49,7 +49,10 @@ func Verify(file string) error {
 func open(file string) (_ *reader, err error) {
 	b := &reader{}
 	if b.zip, err = zip.OpenReader(file); err == nil {
-		if err = b.verify(); err == nil {
+		if err = b.checkSizes(file); err == nil {
+			err = b.verify()
+		}
+		if err == nil {
 			return b, nil
 		}
 		_ = b.zip.Close()
@@ -60,6 +63,23 @@ func open(file string) (_ *reader, err error) {
 	}
 	return nil, hint.Add(fmt.Errorf("%s is not a complete backup: %w", file, err),
 		"It was cut off or changed, or is not a file of 'hubbub store backup'. Use another one.")
+}
+
+// checkSizes returns an error unless the entries are as Write writes them, not compressed, and
+// no larger than the file together: entries are read into memory, as large as they state.
+func (b *reader) checkSizes(file string) error {
+	st, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	left := uint64(st.Size())
+	for _, f := range b.zip.File {
+		if f.Method != zip.Store || f.UncompressedSize64 > left {
+			return fmt.Errorf("%q is compressed, or larger than the file", f.Name)
+		}
+		left -= f.UncompressedSize64
+	}
+	return nil
 }
 
 // verify compares the entries with the manifest, and with their checksums.
