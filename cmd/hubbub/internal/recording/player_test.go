@@ -77,6 +77,39 @@ func TestTooManyLabels(t *testing.T) {
 	}
 }
 
+// TestTooManyMessages: a file of unknown origin does not fill the memory. What is left out is reported.
+func TestTooManyMessages(t *testing.T) {
+	defer func(was int) { maxEvents = was }(maxEvents)
+	maxEvents = 4
+	dir := tape(t).Dir
+	file := filepath.Join(dir, EventsFile)
+	raw, err := os.ReadFile(file)
+	testkit.NoError(t, err)
+	testkit.NoError(t, os.WriteFile(file, append(raw, strings.Repeat("0\n", 10)...), 0o600))
+	r, err := Read(t.Context(), dir)
+	testkit.NoError(t, err)
+	if want := "lines of events.ndjson that are left out, because a recording has at most 4 messages: "; len(r.events) != 4 ||
+		!slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, want) }) {
+		t.Errorf("%d messages; %q", len(r.events), r.Warnings)
+	}
+	testkit.NoError(t, os.Remove(file))
+	line := "SPEAKER a 1 0.5 1.0 <NA> <NA> A <NA> <NA>\n"
+	testkit.NoError(t, os.WriteFile(filepath.Join(dir, TurnsFile), []byte(strings.Repeat(line, 9)), 0o600))
+	r, err = Read(t.Context(), dir)
+	testkit.NoError(t, err)
+	if want := "lines of turns.rttm that are left out, because a recording has at most 4 messages: 7"; len(r.events) != 4 || !slices.Contains(r.Warnings, want) {
+		t.Errorf("%d messages; %q", len(r.events), r.Warnings)
+	}
+	for _, name := range []string{WordsFile, NotesFile, TurnsFile, EventsFile} {
+		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+		testkit.NoError(t, os.Truncate(filepath.Join(dir, name), maxFile+1)) // it takes no space on the disk
+		if _, err := Read(t.Context(), dir); err == nil || !strings.Contains(err.Error(), name+" is larger than 256 MiB") {
+			t.Errorf("%s: %v", name, err)
+		}
+		testkit.NoError(t, os.Remove(filepath.Join(dir, name)))
+	}
+}
+
 // TestMissingArrival: the arrivals after one that is missing are those of other events.
 func TestMissingArrival(t *testing.T) {
 	for missing := range 3 {

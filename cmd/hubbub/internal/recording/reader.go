@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,13 @@ import (
 // assumedLatency is the latency, in seconds, of a recording that does not
 // contain it: the default of the built-in server.
 const assumedLatency = 1
+
+// maxFile bounds a file that is read as a whole, in bytes: its origin may be unknown.
+const maxFile = 256 << 20
+
+// maxEvents bounds the messages of a recording, of which the shortest need hundreds of times their
+// length in memory. The turns of a timeline with their transcripts are fewer.
+var maxEvents = 1 << 20 // tests replace it
 
 // Recording is a recording that was read from its folder.
 type Recording struct {
@@ -120,9 +128,15 @@ func (r *Recording) warnDamaged(n int, file string) {
 	}
 }
 
+func (r *Recording) warnLeft(n int, file string) {
+	if n > 0 {
+		r.warn("lines of %s that are left out, because a recording has at most %d messages: %d", file, maxEvents, n)
+	}
+}
+
 // readFile reads one of the files; a missing one is not an error.
 func (r *Recording) readFile(name string) (raw []byte, found bool, err error) {
-	if err = regular(r.path(name)); err == nil {
+	if err = regular(r.path(name), maxFile); err == nil {
 		raw, err = os.ReadFile(r.path(name))
 	}
 	switch {
@@ -134,13 +148,19 @@ func (r *Recording) readFile(name string) (raw []byte, found bool, err error) {
 	return raw, true, nil
 }
 
-// regular is the error of a path that is no file. Of others, as a pipe, reading could wait for ever.
-func regular(path string) error {
+// regular is the error of a path that is no file, or one of more than most bytes. Of others, as a
+// pipe, reading could wait for ever.
+func regular(path string, most int64) error {
 	st, err := os.Stat(path)
-	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", path)
+	switch {
+	case err != nil:
+		return err
+	case !st.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file", path)
+	case st.Size() > most:
+		return fmt.Errorf("%s is larger than %d MiB", path, most>>20)
 	}
-	return err
+	return nil
 }
 
 func (r *Recording) readInfo() error {
@@ -172,8 +192,12 @@ func (r *Recording) readTurns() (turns []protocol.Turn, name string, err error) 
 	if err != nil {
 		return nil, "", err
 	}
-	damaged := 0
+	damaged, left := 0, 0
 	for line := range bytes.Lines(raw) {
+		if len(turns) >= maxEvents/2 {
+			left++
+			continue
+		}
 		read, err := protocol.ReadRTTM(bytes.NewReader(line))
 		if err != nil {
 			damaged++
@@ -184,6 +208,7 @@ func (r *Recording) readTurns() (turns []protocol.Turn, name string, err error) 
 		}
 	}
 	r.warnDamaged(damaged, TurnsFile)
+	r.warnLeft(left, TurnsFile)
 	return turns, name, nil
 }
 
@@ -205,10 +230,14 @@ func (r *Recording) readEvents(turns []protocol.Turn) error {
 	if err != nil {
 		return err
 	}
-	damaged, number, newest, starts := 0, -1, 0.0, false
+	damaged, left, number, newest, starts := 0, 0, -1, 0.0, false
 	for line := range bytes.Lines(raw) {
 		number++
-		if len(bytes.TrimSpace(line)) == 0 {
+		switch {
+		case len(bytes.TrimSpace(line)) == 0:
+			continue
+		case len(r.events) == maxEvents:
+			left++
 			continue
 		}
 		e, err := protocol.ParseEvent(line)
@@ -223,6 +252,7 @@ func (r *Recording) readEvents(turns []protocol.Turn) error {
 		r.events = append(r.events, timedEvent{newest, e})
 	}
 	r.warnDamaged(damaged, EventsFile)
+	r.warnLeft(left, EventsFile)
 	switch {
 	case !starts && len(turns) > 0: // a power failure can leave a file of zeros
 		r.eventsFromTurns(turns, "has no turns")
@@ -276,7 +306,7 @@ func (r *Recording) readArrivals() (arrivals map[int]*arrival, n int, err error)
 	arrivals = map[int]*arrival{}
 	for line := range bytes.Lines(raw) {
 		var a arrival
-		if json.Unmarshal(line, &a) == nil && a.valid() {
+		if n < maxEvents && json.Unmarshal(line, &a) == nil && a.valid() {
 			arrivals[n] = &a
 		}
 		n++
@@ -325,6 +355,9 @@ func (r *Recording) readWords() error {
 	damaged := 0
 	r.transcripts = map[protocol.Turn]string{}
 	for line := range bytes.Lines(raw) {
+		if len(r.transcripts) == protocol.MaxTurns {
+			break
+		}
 		var t protocol.Turn
 		if json.Unmarshal(line, &t) != nil {
 			damaged++
@@ -349,7 +382,7 @@ func (r *Recording) addTranscripts(timeline *protocol.Timeline, turns []protocol
 // openAudio finds the audio and its length.
 func (r *Recording) openAudio(ctx context.Context) {
 	var source capture.Source
-	err := regular(r.path(AudioFile))
+	err := regular(r.path(AudioFile), math.MaxInt64)
 	if err == nil {
 		source, err = capture.Open(ctx, capture.Spec{Input: r.path(AudioFile)})
 	}
