@@ -89,6 +89,7 @@ func (p Policy) Client(follow bool) *http.Client {
 			TLSHandshakeTimeout: dialTimeout, ResponseHeaderTimeout: headTimeout, MaxResponseHeaderBytes: maxHead,
 		},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			r.Header.Del("Referer") // the address before, which may hold secrets
 			switch {
 			case !follow:
 				return http.ErrUseLastResponse

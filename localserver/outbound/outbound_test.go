@@ -102,8 +102,8 @@ func TestPolicyAllowsOnlyItsHosts(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreChecked follows a redirect to an allowed address and none to
-// another one.
+// TestRedirectsAreChecked follows a redirect to an allowed address, which does not get the
+// address before, and none to another one.
 func TestRedirectsAreChecked(t *testing.T) {
 	var secret atomic.Int64
 	inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { secret.Add(1) }))
@@ -114,7 +114,7 @@ func TestRedirectsAreChecked(t *testing.T) {
 		case "/again":
 			http.Redirect(w, r, "/here", http.StatusFound)
 		case "/here":
-			_, _ = io.WriteString(w, "audio")
+			_, _ = io.WriteString(w, "audio"+r.Header.Get("Referer"))
 		case "/loop":
 			http.Redirect(w, r, "/loop", http.StatusFound)
 		default: // other notations of the loopback address
@@ -123,7 +123,7 @@ func TestRedirectsAreChecked(t *testing.T) {
 	}))
 	defer outer.Close()
 	p := Policy{Hosts: hosts(t, "127.0.0.1")}
-	res, err := p.Get(t.Context(), outer.URL+"/again")
+	res, err := p.Get(t.Context(), outer.URL+"/again?token=secret")
 	testkit.NoError(t, err)
 	if body, _ := io.ReadAll(res.Body); string(body) != "audio" {
 		t.Errorf("%q", body)
