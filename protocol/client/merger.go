@@ -40,6 +40,9 @@ const (
 	minTurn = 0.2
 	// joinWithin is how far behind the cut the new stream may begin that turn.
 	joinWithin = 0.5
+	// maxUsed bounds the labels of a session, for a service that misbehaves. A timeline takes
+	// fewer.
+	maxUsed = 4 * protocol.MaxLabels
 )
 
 func newEventMerger() *eventMerger {
@@ -115,7 +118,7 @@ func (m *eventMerger) add(e protocol.Event) (out []protocol.Event) {
 			return out
 		}
 		e = e.Moved(e.Timestamp, e.Speaker)
-	} else {
+	} else if len(m.used) < maxUsed {
 		m.used[protocol.Label(e.Speaker)] = true
 	}
 	m.note(e)
@@ -198,7 +201,7 @@ func (m *eventMerger) label(theirs string) string {
 	if ours, ok := m.labels[theirs]; ok {
 		return ours
 	}
-	if len(m.used) >= 4*protocol.MaxLabels { // a misbehaving service; the timeline refuses it as well
+	if len(m.used) >= maxUsed {
 		return theirs
 	}
 	ours := theirs

@@ -108,11 +108,18 @@ func TestMergerJoinsStreams(t *testing.T) {
 // A service gone mad fills no memory.
 func TestMergerBoundsLabels(t *testing.T) {
 	p := newEventMerger()
+	flood := func(label string) {
+		for i := range 10 * protocol.MaxLabels {
+			p.add(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, float64(i+1), fmt.Sprint(label, i)))
+		}
+	}
+	if flood("K"); len(p.used) > 4*protocol.MaxLabels {
+		t.Errorf("%d labels of the first stream are kept", len(p.used))
+	}
+	p = newEventMerger()
 	p.cutAt(0)
 	p.nextStream(0, false)
-	for i := range 10 * protocol.MaxLabels {
-		p.add(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, float64(i+1), fmt.Sprint("L", i)))
-	}
+	flood("L")
 	p.cutAt(1000)
 	p.nextStream(1000, true)
 	for i := range 10 * protocol.MaxLabels {
