@@ -55,6 +55,18 @@ func TestComposeVolumes(t *testing.T) {
 	}
 }
 
+// TestContainersVerifyCertificates: only the health check of a container accepts any certificate. In
+// the environment, that would hold for every other command in it, and every service.
+func TestContainersVerifyCertificates(t *testing.T) {
+	for _, name := range []string{"Containerfile", "compose.yaml"} {
+		b, err := os.ReadFile("../../docs/" + name)
+		testkit.NoError(t, err)
+		if strings.Contains(string(b), "HUBBUB_INSECURE") {
+			t.Errorf("%s sets HUBBUB_INSECURE", name)
+		}
+	}
+}
+
 // TestImage: the container image of `make image` has the program, CA certificates
 // and a folder for data, and nothing else; it is below 40 MB, not of root, has a
 // health check, and its program starts where there is no other file.
