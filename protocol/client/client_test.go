@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -97,7 +98,9 @@ func TestErrorBodies(t *testing.T) {
 			"no such key [redacted] (request [redacted])", "API key"},
 		{"control characters", 500, "application/json", `{"requestId":"r\u001b[1m","message":"a\u001b[2Jb\nc\u202e"}`, "a[2Jb c (request r[1m)", "service failed"},
 		{"web page", 403, "text/html", "<!doctype html><html><head><TITLE>\nLog in to the\tWi-Fi</title>", `403 Forbidden: a web page, "Log in to the Wi-Fi"`, "a log-in page"},
-		{"proxy", 502, "text/plain", "upstream\x1b[31m is gone", "502 Bad Gateway: upstream[31m is gone", "service failed"},
+		{"proxy", 502, "text/plain", "upstream\x1b[31m is gone", "502 Bad Gateway: upstream[31m is gone", "in front of the service"},
+		{"gateway", 504, "text/html", "<title>Time-out</title>", `504 Gateway Timeout: a web page, "Time-out"`, "in front of the service"},
+		{"limit in front", 429, "text/html", "<title>Slow down</title>", `429 Too Many Requests: a web page, "Slow down"`, "wait a minute"},
 		{"long text", 500, "text/plain", long, "500 Internal Server Error: xxx", "service failed"},
 		{"nothing", 500, "", "", "the service returned 500: Internal Server Error", "service failed"},
 		{"nothing, unknown status", 599, "", "", "the service returned 599: ", "service failed"},
@@ -126,6 +129,21 @@ func TestPasswordOfAProxyWithoutTLS(t *testing.T) {
 	defer proxy.Close()
 	if _, err := newTestClient(t, Options{BaseURL: proxy.URL}).Test(t.Context()); !strings.Contains(hint.Of(err), "in HTTP_PROXY") {
 		t.Errorf("%v; %s", err, hint.Of(err))
+	}
+}
+
+// Its pages are not blamed on the service.
+func TestPageOfAProxyWithoutTLS(t *testing.T) {
+	for _, status := range []int{401, 403, 502, 503} {
+		proxy := httptest.NewServer(respond(status, "text/html", "<title>The URL could not be retrieved</title>"))
+		t.Cleanup(proxy.Close)
+		via, err := url.Parse(proxy.URL)
+		testkit.NoError(t, err)
+		client := newTestClient(t, Options{BaseURL: "http://service.invalid"})
+		client.http.Transport.(*http.Transport).Proxy = http.ProxyURL(via)
+		if _, err := client.Test(t.Context()); !strings.Contains(hint.Of(err), "the proxy "+via.Host+" in HTTP_PROXY") {
+			t.Errorf("%v; %s", err, hint.Of(err))
+		}
 	}
 }
 

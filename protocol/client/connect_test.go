@@ -363,7 +363,7 @@ func TestHandshakeRejected(t *testing.T) {
 		{"proxy", respond(502, "text/html", "<title>Bad gateway</title>"), `a web page, "Bad gateway"`, "headers Upgrade and Connection"},
 		{"moved", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://example.org/x", http.StatusFound)
-		}, "302 Found: it redirects to https://example.org/x", "captive portal"},
+		}, "302 Found: it redirects to https://example.org/x", "--public-url"},
 		{"the header Upgrade is lost", respond(426, "application/json", `{"requestId":"r","message":"m"}`), "426", "headers Upgrade and Connection"},
 		{"no WebSocket", okResponse, "this is not a WebSocket", "headers Upgrade and Connection"},
 		{"wrong accept", func(w http.ResponseWriter, _ *http.Request) {
@@ -483,6 +483,18 @@ func TestStreamAddressOfAnotherHost(t *testing.T) {
 	_, err = client.OpenStream(context.Background(), "wss"+strings.TrimPrefix(named, "https")+"/s?token=tok-123")
 	if err == nil || !strings.Contains(err.Error(), "issued for a.example") || !strings.Contains(hint.Of(err), "--public-url") {
 		t.Errorf("name: %v; %s", err, hint.Of(err))
+	}
+}
+
+// TestStreamAddressOfAnotherPath: a page at an address that is not below --server.
+func TestStreamAddressOfAnotherPath(t *testing.T) {
+	address := protocoltest.Serve(t, respond(404, "text/html", "<title>Not found</title>"))
+	client := newTestClient(t, Options{BaseURL: address + "/prefix"})
+	for path, below := range map[string]bool{"/v1/live": false, "/prefix2/v1/live": false, "/prefix/v1/live": true} {
+		_, err := client.OpenStream(t.Context(), "ws"+strings.TrimPrefix(address, "http")+path+"?token=tok-123")
+		if err == nil || strings.Contains(hint.Of(err), "--public-url") == below || !strings.Contains(hint.Of(err), "headers Upgrade and Connection") {
+			t.Errorf("%s: %v; %s", path, err, hint.Of(err))
+		}
 	}
 }
 

@@ -208,10 +208,15 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 		}
 	case s == http.StatusUnauthorized, s == http.StatusForbidden && e.own:
 		e.hint = "The stream's token is used, expired or wrong: start again to get a new one."
-	case s/100 == 3, s == http.StatusTooManyRequests, e.RetryAfter > 0, wantsTLS.Match(body[:n]):
+	case s/100 == 3:
+		e.hint = "A WebSocket does not follow that, and the request before was not redirected: tell the operator of the service (hubbub serve: --public-url), or of what is in front of it."
+	case s == http.StatusTooManyRequests, e.RetryAfter > 0, wantsTLS.Match(body[:n]):
 	// The request before was answered by the service itself.
 	case !e.own, s == http.StatusBadRequest, s == http.StatusMethodNotAllowed, s == http.StatusUpgradeRequired, s == http.StatusNotImplemented:
 		e.hint = HintWebSocket
+	}
+	if e.hint == HintWebSocket && !c.below(u) {
+		e.hint = "The address that the service gave for the stream is not below --server: if it is wrong, tell its operator (hubbub serve: --public-url). " + HintWebSocket
 	}
 	if e.Status == http.StatusSwitchingProtocols {
 		exchange.failed(e)
@@ -219,6 +224,11 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 		exchange.responded(resp, body[:n])
 	}
 	return e
+}
+
+// below reports whether the address of a stream is that of the service, or below it.
+func (c *Client) below(u *url.URL) bool {
+	return hostPort(u) == hostPort(c.base) && strings.HasPrefix(u.Path+"/", c.base.Path+"/")
 }
 
 // tlsConfig verifies the server by the authorities of the options, and by those of

@@ -230,10 +230,24 @@ func (c *Client) responseError(resp *http.Response, body []byte) *ResponseError 
 		e.hint = "The server expects TLS: write https:// instead of http://"
 	case e.Status == http.StatusProxyAuthRequired:
 		e.hint = "The proxy requires a user name and password: check those in its address, in " + strings.ToUpper(c.base.Scheme) + "_PROXY."
-	case !e.own && len(body) > 0 && e.Status < 500:
-		e.hint = hintWrongService
+	case !e.own && len(body) > 0:
+		e.hint = c.hintPage(e)
 	}
 	return e
+}
+
+// hintPage is for a response that is not the service's, such as a page; "" = by the status.
+func (c *Client) hintPage(e *ResponseError) string {
+	proxy, _ := c.proxy(c.base)
+	switch {
+	case proxy != nil && c.base.Scheme == "http" && strings.HasPrefix(proxy.Scheme, "http"): // there is no tunnel
+		return fmt.Sprintf("The response may be that of the proxy %s in HTTP_PROXY, which may not reach the service, not permit it, or want another user name and password: check both addresses, or exclude the service with NO_PROXY.", hostPort(proxy))
+	case e.Status == http.StatusTooManyRequests, e.RetryAfter > 0, e.Status == http.StatusInternalServerError, e.Status == http.StatusNotImplemented:
+		return ""
+	case e.Status >= 500:
+		return "Something in front of the service responds, such as a load balancer: the service does not run, is overloaded, or cannot be reached from there. Try again later, and tell its operator."
+	}
+	return hintWrongService
 }
 
 // clean makes a service's text fit for a terminal, without secrets.
