@@ -47,7 +47,7 @@ func (c *Client) open(ctx context.Context, u *url.URL, head http.Header, receive
 	traced, exchange := c.tracer.handshake(ctx, u, number)
 	conn, resp, err := c.dialStream(traced, u, head)
 	if err != nil {
-		return nil, c.handshakeError(ctx, u, resp, err, exchange)
+		return nil, c.handshakeError(ctx, u, resp, err, exchange, receiveOnly)
 	}
 	exchange.responded(resp, nil)
 	s := newStream(conn, c.config, c.redactor)
@@ -177,7 +177,9 @@ func (c *Client) streamURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Response, err error, exchange *exchangeTracer) error {
+// handshakeError explains why a WebSocket does not open. Before that of a watcher there was no
+// request that the service itself has answered.
+func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Response, err error, exchange *exchangeTracer, watching bool) error {
 	if resp == nil || !errors.Is(err, websocket.ErrBadHandshake) {
 		var op *net.OpError
 		var name x509.HostnameError
@@ -190,7 +192,7 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 		case errors.Is(err, context.Canceled):
 		case (step == "dial" || errors.As(err, &name)) && hostPort(u) != hostPort(c.base):
 			err = hint.Add(err, "The service gave this address for the stream, which differs from --server: tell its operator (hubbub serve: --public-url).")
-		case step == "" && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errno.Is(err, syscall.ECONNRESET) || isTimeout(err)):
+		case step == "" && !watching && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errno.Is(err, syscall.ECONNRESET) || isTimeout(err)):
 			err = hint.Add(err, HintWebSocket)
 		}
 		exchange.failed(err)
@@ -208,14 +210,17 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 		}
 	case s == http.StatusUnauthorized, s == http.StatusForbidden && e.own:
 		e.hint = "The stream's token is used, expired or wrong: start again to get a new one."
-	case s/100 == 3:
+	case s/100 == 3 && !watching:
 		e.hint = "A WebSocket does not follow that, and the request before was not redirected: tell the operator of the service (hubbub serve: --public-url), or of what is in front of it."
-	case s == http.StatusTooManyRequests, e.RetryAfter > 0, wantsTLS.Match(body[:n]):
-	// The request before was answered by the service itself.
+	case s/100 == 3, s == http.StatusTooManyRequests, e.RetryAfter > 0, wantsTLS.Match(body[:n]):
 	case !e.own, s == http.StatusBadRequest, s == http.StatusMethodNotAllowed, s == http.StatusUpgradeRequired, s == http.StatusNotImplemented:
 		e.hint = HintWebSocket
 	}
-	if e.hint == HintWebSocket && !c.below(u) {
+	switch {
+	case e.hint != HintWebSocket:
+	case watching && !e.own:
+		e.hint = hintWrongService + " " + HintWebSocket
+	case !watching && !c.below(u):
 		e.hint = "The address that the service gave for the stream is not below --server: if it is wrong, tell its operator (hubbub serve: --public-url). " + HintWebSocket
 	}
 	if e.Status == http.StatusSwitchingProtocols {

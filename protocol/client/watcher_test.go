@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -157,6 +159,18 @@ func TestWatcherRefused(t *testing.T) {
 		if end := w.Wait(); !errors.As(end.Err, &response) || response.Status != status || n != 1 || len(queries()) != 2 {
 			t.Errorf("%d later: %+v, %d messages, %q", status, end, n, queries())
 		}
+	}
+	for _, h := range []http.HandlerFunc{respond(200, "text/html", "<title>Log in</title>"), respond(403, "text/html", "<title>No</title>"), func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://example.org/x", http.StatusFound)
+	}} { // no request before was answered by the service
+		if _, err := clientOf(t, h).Watch(t.Context(), "id-1", watchLimit, false); err == nil || strings.Contains(hint.Of(err), "--public-url") || !strings.Contains(hint.Of(err), "log") {
+			t.Errorf("%v; %s", err, hint.Of(err))
+		}
+	}
+	silent := protocoltest.Listen(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+	_, err := newTestClient(t, Options{BaseURL: "http://" + silent, Timeout: 100 * time.Millisecond}).Watch(t.Context(), "id-1", watchLimit, false)
+	if err == nil || !strings.Contains(hint.Of(err), "check that it is the service's") {
+		t.Errorf("%v; %s", err, hint.Of(err))
 	}
 	c, _ := watch(t, watchStep{status: 404})
 	for _, id := range []string{"", "..", "a/b", `a\b`} {
