@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -170,7 +171,7 @@ func TestCheckNamesTheCause(t *testing.T) {
 			protocoltest.UntilEnd(c)
 			_, _, _ = c.ReadMessage()
 		}}},
-		{name: "no status", service: protocoltest.Service{Status: refused(404)}, stage: "status", cause: "404", next: "address"},
+		{name: "no status", service: protocoltest.Service{Status: refused(404)}, stage: "status", cause: "404", next: "Another server responds at this address"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -224,6 +225,17 @@ func TestCheckPings(t *testing.T) {
 	r := runCheck(t, hangs, testKey, time.Second, 25, nil)
 	fails(t, r, "close", "did not close the stream within 1s after end_of_stream, and answered no ping behind the last 2.5 s", "operator")
 	if s := r.Stages[6]; s.State != Notice || s.Cause != "the service answers no ping" {
+		t.Errorf("%+v", s)
+	}
+	var answered atomic.Int32
+	ends := pings(func(c *websocket.Conn, data string) error {
+		if answered.Add(1) > 1 {
+			return nil
+		}
+		return c.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(testkit.Timeout))
+	})
+	r = runCheck(t, ends, testKey, time.Second, enoughSpeech*10, nil)
+	if s := r.Stages[6]; s.State != Notice || s.Cause != "the service answered no ping behind the last 5.0 s of audio" || !strings.Contains(s.Next, "network hangs") {
 		t.Errorf("%+v", s)
 	}
 	late := pings(func(c *websocket.Conn, data string) error {

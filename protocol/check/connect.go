@@ -182,6 +182,9 @@ func (c *checker) open(ctx context.Context, s *Stage) error {
 
 func (c *checker) status(ctx context.Context, s *Stage) error {
 	status, err := c.Client.StreamStatus(ctx, c.live.ID)
+	if response := (*client.ResponseError)(nil); errors.As(err, &response) && response.Status == http.StatusNotFound {
+		return hint.Add(err, "Another server responds at this address than the one that had the stream, as behind a load balancer, or the service has no such operation: show this to its operator.")
+	}
 	if err != nil {
 		return err
 	}

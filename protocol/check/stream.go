@@ -166,6 +166,8 @@ func (c *checker) audio(ctx context.Context, s *Stage) error {
 		s.notice("the service answers no ping", "A session takes it for lost when it sends nothing for 9 s, as while nobody speaks: show this to its operator.")
 	case slowest > trace.MaxPong:
 		s.notice(fmt.Sprintf("the answer to a ping took %.1f s", slowest.Seconds()), "Likely cause: "+trace.CauseSlow+", or something in between buffers messages.")
+	case stats.Behind > 2*trace.MaxPong: // pings follow each other at intervals of MaxPong
+		s.notice(fmt.Sprintf("the service answered no ping behind the last %.1f s of audio", stats.Behind.Seconds()), "Likely cause: "+trace.CauseSilent+", or something in between has ended the connection without saying so.")
 	}
 	if tcp, ok := st.Socket(); ok {
 		s.Details["tcp_rtt_ms"], s.Details["tcp_retransmits"], s.Details["tcp_unacked_bytes"] = millis(tcp.RTT), tcp.Retransmits, tcp.Unacked
