@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha1"
 	"crypto/tls"
@@ -8,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -290,6 +292,29 @@ func TestHintAuthority(t *testing.T) {
 		if strings.Contains(fix, "intermediate certificates") != c.says || !strings.Contains(fix, "--ca FILE") {
 			t.Errorf("%d certificates: %s", len(c.chain), fix)
 		}
+	}
+}
+
+// TestIdleConnectionThatEnds: a service, or a proxy, may end a connection when the next request is already on its way.
+func TestIdleConnectionThatEnds(t *testing.T) {
+	address := protocoltest.Listen(t, func(conn net.Conn) {
+		r := bufio.NewReader(conn)
+		if req, err := http.ReadRequest(r); err == nil {
+			if _, sent := req.Header["Idempotency-Key"]; sent {
+				t.Error("a header that must not be sent")
+			}
+			body := `{"status":"OK","message":"m","id":"7","url":"ws://host/s?token=tok-123"}`
+			_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+			_, _ = io.Copy(io.Discard, req.Body)
+			_, _ = r.ReadByte() // the next request
+		}
+	})
+	client := newTestClient(t, Options{BaseURL: "http://" + address})
+	if _, err := client.Test(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if live, err := client.CreateStream(t.Context(), nil); err != nil || live.ID != "7" {
+		t.Errorf("%+v, %v; %s", live, err, hint.Of(err))
 	}
 }
 

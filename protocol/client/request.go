@@ -156,6 +156,9 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	// net/http repeats a request on a new connection when an idle one ends just then, but a POST only with this
+	// header, which is not sent without a value: a stream that was created in vain expires.
+	req.Header["Idempotency-Key"] = nil
 	begun := time.Now()
 	resp, err := c.Do(req)
 	if err != nil {
