@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -21,6 +22,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/client"
+	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/testkit"
 	"hubbub/protocol/trace"
@@ -247,6 +249,16 @@ func TestCheckPings(t *testing.T) {
 	r = runCheck(t, late, testKey, time.Second, enoughSpeech*10, nil)
 	if s := r.Stages[6]; s.State != Notice || !strings.Contains(s.Cause, "the answer to a ping took") || !strings.Contains(s.Next, "buffers messages") {
 		t.Errorf("%+v", s)
+	}
+}
+
+// What is lost, and what is silent, have other causes.
+func TestEndErrors(t *testing.T) {
+	t.Parallel()
+	for reason, next := range map[client.Reason]string{client.Lost: "ends connections", client.TimedOut: "smaller MTU", client.GoingAway: "in a moment"} {
+		if err := endError(client.CloseInfo{Reason: reason, Err: io.EOF}); !errors.Is(err, io.EOF) || !strings.Contains(hint.Of(err), next) {
+			t.Errorf("%v: %v; %s", reason, err, hint.Of(err))
+		}
 	}
 }
 

@@ -114,7 +114,9 @@ func (st *stream) sendError(err error) error {
 // turns are kept.
 func endError(closed client.CloseInfo) error {
 	switch closed.Reason {
-	case client.Lost, client.TimedOut:
+	case client.TimedOut:
+		return hint.Add(closed.Err, "Try again and check the network. If it happens again, the service hangs, or something in between drops packets, as a VPN the large ones (try a smaller MTU): show this to their operators.")
+	case client.Lost:
 		return hint.Add(closed.Err, "Try again and check the network. If it happens again, the service fails, or a proxy, load balancer or firewall in between ends connections: show this to their operators.")
 	case client.GoingAway:
 		return hint.Add(closed.Err, "Try again in a moment.")
@@ -125,7 +127,7 @@ func endError(closed client.CloseInfo) error {
 }
 
 // hintSlow is for audio that does not get through in real time.
-const hintSlow = "Likely cause: " + trace.CauseSlow + ". A stream needs 64 kB/s (512 kbit/s)."
+const hintSlow = "Likely cause: " + trace.CauseSlow + ", or packets are lost. A stream needs 64 kB/s (512 kbit/s)."
 
 // audio sends the speech as a microphone would: each chunk when its last sample
 // was spoken, never ahead.

@@ -235,6 +235,8 @@ func TestNameLookUpErrors(t *testing.T) {
 		{dial(&net.TCPAddr{IP: net.IPv4zero, Port: 443}, syscall.ECONNREFUSED), "the name nowhere.example is looked up as 0.0.0.0", "filters"},
 		{errors.New("readLoopPeekFailLocked: %!w(<nil>)"), "does not respond in HTTP", "port"},
 		{dial(nil, syscall.EADDRNOTAVAIL), "connecting to nowhere.example:443: connect: ", "--server"},
+		{io.EOF, "nowhere.example:443 closed the connection without a response", "a load balancer whose service does not run"},
+		{&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, "nowhere.example:443 reset the connection", "smaller MTU"},
 		{tls.AlertError(40), "TLS handshake with nowhere.example:443 failed", "certificate of the client"},
 		{&net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}, "nowhere.example:443 requires a certificate of the client", "operator"},
 		{&net.OpError{Op: "remote error", Err: errors.New("tls: no application protocol")}, "nowhere.example:443 does not offer HTTP/1.1", "ALPN"},

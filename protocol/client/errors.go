@@ -145,6 +145,9 @@ func hostPort(u *url.URL) string {
 	return protocol.Clean(net.JoinHostPort(u.Hostname(), port), 260)
 }
 
+// hintCut is for a connection that was accepted and ended without a response.
+const hintCut = "Try again. If it happens again at once, check the port, and whether the service expects https:// or http://; a proxy or firewall may be in between, or a load balancer whose service does not run. If it takes seconds, packets are lost: a VPN may drop large ones (try a smaller MTU)."
+
 func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint string) {
 	where := hostPort(u)
 	var dns *net.DNSError
@@ -191,9 +194,9 @@ func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint stri
 	case dialing && errno.Is(err, syscall.EACCES, syscall.EPERM):
 		return "this machine does not permit connections to " + where, "Check its firewall and routes, and the sandbox or container that hubbub runs in."
 	case errno.Is(err, syscall.ECONNRESET, syscall.EPIPE):
-		return where + " reset the connection", "Try again; if it happens again, check whether the service expects https:// or http://, and whether a proxy or firewall is in between."
+		return where + " reset the connection", hintCut
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return where + " closed the connection without a response", "Check that the service listens on this port, and whether it expects https:// or http://"
+		return where + " closed the connection without a response", hintCut
 	case strings.Contains(err.Error(), "malformed HTTP"),
 		strings.Contains(err.Error(), "readLoopPeekFailLocked"): // net/http: data before a request
 		return where + " does not respond in HTTP", "Check the port; if it expects TLS, write https://"
