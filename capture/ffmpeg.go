@@ -61,11 +61,21 @@ func OpenRecording(ctx context.Context, path string, selected Channels, stall ti
 	if failed != nil {
 		return nil, failed
 	}
+	const check = "Check whether the file is complete, and whether it is audio at all."
 	source, failed = openStream(ctx, newPump(d, d), Info{Kind: File, Name: path, Base: RTTMName(path)}, selected, &d.notices)
+	if failed == nil {
+		first := source.(*decoded)
+		if first.decode(); len(first.out) == 0 {
+			failed = first.ended
+		}
+		if errors.Is(failed, io.EOF) {
+			failed = hint.Errorf(check, "%w; ffmpeg finds no audio in it either", err)
+		}
+	}
 	if failed != nil {
 		_ = d.Close()
 		if reason := d.end(); reason != nil && ctx.Err() == nil && !errors.As(failed, new(channelsError)) {
-			return nil, hint.Errorf("Check whether the file is complete, and whether it is audio at all.", "%w; ffmpeg cannot decode it either: %w", err, reason)
+			return nil, hint.Errorf(check, "%w; ffmpeg cannot decode it either: %w", err, reason)
 		}
 		return nil, failed
 	}
