@@ -169,6 +169,8 @@ func TestMP3Checksum(t *testing.T) {
 func TestLongerMP3(t *testing.T) {
 	complete := mp3File(t, "stereo44.mp3")
 	tail := append([]byte("some other tag \xff\xfb\x90"), make([]byte, 100)...)
+	id3v1, id3v2 := append([]byte("TAG"), make([]byte, 125)...), append([]byte("ID3\x03\x00\x00\x00\x00\x07\x76"), make([]byte, 7<<7+0x76)...)
+	ape := append([]byte("APETAGEX\xd0\x07\x00\x00"), make([]byte, 20)...)
 	for _, c := range []struct {
 		name   string
 		b      []byte
@@ -176,6 +178,7 @@ func TestLongerMP3(t *testing.T) {
 		notice string
 	}{
 		{"three files", bytes.Repeat(complete, 3), 3 * 52920, "the header states 1.2 s, but the file contains 3."},
+		{"two files with tags", slices.Concat(complete, id3v1, id3v2, complete, ape, id3v1), 2 * 52920, "the header states 1.2 s, but the file contains 2."},
 		{"an unknown tag", append(complete[:len(complete):len(complete)], tail...), 52920, ""},
 	} {
 		for _, stream := range []bool{false, true} {

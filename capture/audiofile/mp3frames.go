@@ -181,7 +181,7 @@ func (m *mp3Frames) more() bool {
 
 // next finds the next frame like the first.
 func (m *mp3Frames) next() error {
-	skipped := int64(0)
+	skipped, tag := int64(0), false
 	for {
 		head, err := m.r.peek(4)
 		if len(head) < 4 {
@@ -190,17 +190,15 @@ func (m *mp3Frames) next() error {
 			}
 			return err
 		}
-		if string(head[:3]) == "TAG" || string(head) == "APET" || string(head) == "LYRI" {
-			return io.EOF
-		}
+		tag = tag || slices.Contains([]string{"TAG", "ID3", "APE", "LYR"}, string(head[:3])) // the frames of another file may follow
 		h := mp3HeaderAt(head)
 		found := h.like(m.first)
 		if found && skipped > 0 {
-			// After damaged bytes a header may be a coincidence: the next one
+			// After other bytes a header may be a coincidence: the next one
 			// must match.
 			size := h.size()
 			more, _ := m.r.peek(size + 4)
-			found = len(more) < size+4 || mp3HeaderAt(more[size:]).like(m.first)
+			found = len(more) >= size && (len(more) < size+4 || mp3HeaderAt(more[size:]).like(m.first))
 		}
 		if !found {
 			if err := m.r.skip(1); err != nil {
@@ -209,7 +207,9 @@ func (m *mp3Frames) next() error {
 			skipped++
 			continue
 		}
-		m.skipped += skipped
+		if !tag {
+			m.skipped += skipped
+		}
 		m.buf = slices.Grow(m.buf[:0], h.size())
 		m.frame = m.buf[:h.size()]
 		if err := m.r.full(m.frame); err != nil {
