@@ -165,6 +165,21 @@ func TestMP3Checksum(t *testing.T) {
 	}
 }
 
+// TestMP3VBRI: the frame with the tag of Fraunhofer's encoders is no audio, which would be late by its length.
+func TestMP3VBRI(t *testing.T) {
+	b := mp3File(t, "stereo44.mp3")
+	want := mustDecode(t, "Info", b, false, 1000).samples
+	at := findMP3(b)
+	tag := b[at+36 : at+mp3HeaderAt(b[at:]).size()]
+	frames := tag[8:12:12] // of the Info tag, behind its name and flags
+	tag = append(append([]byte("VBRI\x00\x01\x04\x51\x00\x4b\x00\x00\x00\x00"), frames...), make([]byte, len(tag)-18)...)
+	d := mustDecode(t, "VBRI", slices.Concat(b[:at+36], tag, b[at+36+len(tag):]), false, 1000)
+	if d.notices != "" || d.format.Frames < int64(len(want)) {
+		t.Errorf("%+v; notices %q", d.format, d.notices)
+	}
+	capturetest.Same(t, "VBRI", d.samples[:min(len(want), len(d.samples))], want, 0)
+}
+
 // TestLongerMP3: where the tag of the first of several joined files states its length only, all audio is used.
 func TestLongerMP3(t *testing.T) {
 	complete := mp3File(t, "stereo44.mp3")

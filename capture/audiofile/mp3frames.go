@@ -105,7 +105,7 @@ func findMP3(b []byte) int {
 }
 
 // mp3Tag is the metadata that the first frame may contain instead of audio (Xing,
-// Info, and LAME's extension of them).
+// Info, and LAME's extension of them; VBRI of Fraunhofer's encoders).
 type mp3Tag struct {
 	present        bool
 	frames         int
@@ -228,8 +228,11 @@ func (m *mp3Frames) next() error {
 	}
 }
 
-// readMP3Tag reads a Xing or Info frame.
+// readMP3Tag reads a Xing, Info or VBRI frame.
 func readMP3Tag(h mp3Header, frame []byte) mp3Tag {
+	if vbri := frame[min(36, len(frame)):]; len(vbri) >= 18 && string(vbri[:4]) == "VBRI" {
+		return mp3Tag{present: true, frames: int(binary.BigEndian.Uint32(vbri[14:]))}
+	}
 	at := 4 + h.sideInfo()
 	if len(frame) < at+2+8 {
 		return mp3Tag{}
