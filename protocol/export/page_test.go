@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,21 @@ func TestPage(t *testing.T) {
 			t.Error("a page without audio has a player")
 		}
 		b.Quiet(`^file:.*silent\.html$`)
+	})
+	t.Run("words", func(t *testing.T) { // in columns, whatever the length and the direction of the names
+		b.T = t
+		said, page := talk(t), filepath.Join(dir, "words.html")
+		for i := range said.Turns {
+			said.Turns[i].Text = strings.Repeat("so we ship it, ", 1+i%20)
+		}
+		writePage(t, page, said)
+		b.OpenFile(page)
+		for _, what := range []string{".turns .name", ".turns .said"} {
+			edges := b.Eval(`[...new Set(Array.from(document.querySelectorAll("` + what + `"), (e) => { const r = document.createRange(); r.selectNodeContents(e); return Math.round(r.getBoundingClientRect().left); }))].join()`)
+			if n, err := strconv.Atoi(fmt.Sprint(edges)); err != nil || n < 100 {
+				t.Errorf("%s begin at %v", what, edges)
+			}
+		}
 	})
 	t.Run("lost", func(t *testing.T) {
 		b.T = t

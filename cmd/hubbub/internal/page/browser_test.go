@@ -38,6 +38,12 @@ func TestPage(t *testing.T) {
 	s.annotate(t, func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge("SPEAKER_01", "SPEAKER_00") })
 	b.Until(`document.querySelectorAll("#names li").length === 2 && document.querySelectorAll("#said b")[1].textContent === "Anna"`)
 
+	// Names are beside the words, in any direction.
+	s.annotate(t, func(a protocol.Annotations) (protocol.Annotations, error) {
+		return a.Rename("SPEAKER_02", "أمينة")
+	})
+	b.Until(`document.querySelector("#said li:last-child b").textContent === "أمينة" && new Set(Array.from(document.querySelectorAll("#said b"), (e) => { const r = document.createRange(); r.selectNodeContents(e); return Math.round(r.getBoundingClientRect().right); })).size === 1`)
+
 	// The transcript follows the newest line until it is scrolled.
 	for i := range 40 {
 		s.turn("SPEAKER_02", float64(10+2*i), "one more line")
