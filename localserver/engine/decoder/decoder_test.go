@@ -16,12 +16,12 @@ func example(t testing.TB) (in Input, want []float32) {
 	data, err := os.ReadFile("../testdata/decoder.hubw")
 	testkit.NoError(t, err)
 	f := weights.MustRead(data)
-	read := func(name string) []float32 { return f.Tensor(name, f.Shape(name)...) }
-	for v := read("frames"); len(v) > 0; v = v[2:] {
+	const frames = 160
+	for v := f.Tensor("frames", frames, 2); len(v) > 0; v = v[2:] {
 		in.Frames = append(in.Frames, Frame{v[0], v[1]})
 	}
-	in.Speakers, in.Scores, in.Cosines, want = people, read("scores"), read("cosines"), read("probabilities")
-	return in, want
+	in.Speakers, in.Scores, in.Cosines = people, f.Tensor("scores", frames, people), f.Tensor("cosines", frames/Split, people, Scales)
+	return in, f.Tensor("probabilities", frames, people)
 }
 
 const people = 3 // in the example

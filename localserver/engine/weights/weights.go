@@ -118,9 +118,6 @@ func fromHalf(h uint16) float32 {
 // Version is the version of the trained networks, as exported.
 func (f *File) Version() string { return f.version }
 
-// Shape is the shape of a tensor, nil when there is none of that name.
-func (f *File) Shape(name string) []int { return slices.Clone(f.tensors[name].shape) }
-
 // Tensor returns the values of a tensor, row-major, which the caller must not
 // change. It panics if the file has none of that name and shape.
 func (f *File) Tensor(name string, shape ...int) []float32 {
