@@ -314,6 +314,43 @@ func TestReplacedMediaWithReaders(t *testing.T) {
 	})
 }
 
+// interrupted calls a function before the first look-up.
+type interrupted struct {
+	jetstream.KeyValue
+	first func()
+}
+
+func (i *interrupted) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	if first := i.first; first != nil {
+		i.first = nil
+		first()
+	}
+	return i.KeyValue.Get(ctx, key)
+}
+
+// A reader that begins while another one ends can go on when the object is replaced.
+func TestReplacedMediaWhileAReaderEnds(t *testing.T) {
+	s := open(t, "")
+	body := noise(2*mediaChunk, 1)
+	put(t, s, "a", "x", body, noon)
+	ends, err := s.OpenMedia(t.Context(), "a", "x", noon)
+	testkit.NoError(t, err)
+	var begins *MediaReader
+	s.media.names.kv = &interrupted{s.media.names.kv, func() {
+		begins, err = s.OpenMedia(t.Context(), "a", "x", noon)
+		testkit.NoError(t, err)
+		put(t, s, "a", "x", []byte("later"), noon)
+	}}
+	testkit.NoError(t, ends.Close())
+	if got, err := io.ReadAll(begins); err != nil || !bytes.Equal(got, body) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	testkit.NoError(t, begins.Close())
+	if n := s.chunkCount(t); n != 1 {
+		t.Errorf("%d chunks afterwards", n)
+	}
+}
+
 // Objects are kept for at least 24 hours and removed within 48.
 func TestMediaRetention(t *testing.T) {
 	s := open(t, "")

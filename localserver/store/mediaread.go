@@ -114,9 +114,6 @@ func (r *MediaReader) Close() error {
 			return r.store.report("close media", err)
 		}
 	}
-	if r.store.hasReaders(ctx, r.Blob) {
-		return nil
-	}
 	_, err := r.store.sweepBlob(ctx, entryKey(r.key, r.Blob), allExpired)
 	return r.store.report("close media", err)
 }

@@ -64,7 +64,7 @@ func (s *Store) sweepEntries(ctx context.Context, now time.Time) (swept int, err
 }
 
 // sweepBlob removes one blob if its entry has expired and no record refers to
-// it.
+// it, at allExpired unless it may have readers.
 //
 // The entry is removed before the chunks, and only in the revision that was
 // read: a writer renews its entry before it writes the record, so that one of
@@ -74,7 +74,7 @@ func (s *Store) sweepBlob(ctx context.Context, key string, now time.Time) (remov
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
-	if err != nil || now.Before(u.Until) || s.media.backups.Load() > 0 {
+	if err != nil || now.Before(u.Until) {
 		return false, err
 	}
 	blob := key[strings.LastIndexByte(key, '.')+1:]
@@ -90,6 +90,10 @@ func (s *Store) sweepBlob(ctx context.Context, key string, now time.Time) (remov
 			return false, nil
 		}
 		return false, s.media.names.remove(ctx, key, revision)
+	}
+	// No reader begins any more: each one looks for the record again.
+	if s.media.backups.Load() > 0 || now.Equal(allExpired) && s.hasReaders(ctx, blob) {
+		return false, nil
 	}
 	err = s.media.names.Purge(ctx, key, jetstream.LastRevision(revision))
 	switch {
@@ -139,7 +143,7 @@ func (s *Store) changeRecord(ctx context.Context, key string, now time.Time, mat
 		switch {
 		case replaces && err == nil:
 			s.removeUnreferenced(ctx, key, rec.Blob)
-		case replaces && conflict && !s.hasReaders(ctx, rec.Blob):
+		case replaces && conflict:
 			// Another writer has changed the record, or is about to and removes the blob then.
 			_, _ = s.sweepBlob(ctx, entryKey(key, rec.Blob), allExpired)
 		}
