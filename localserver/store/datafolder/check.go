@@ -57,6 +57,9 @@ func Purge(dir string, all bool) (freed int64, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
+	if err := guardOf(dir).Release(); err != nil { // or a start would bring back what is deleted here
+		return 0, err
+	}
 	streams, err := streamNames(dir)
 	if err != nil {
 		return 0, err
@@ -234,8 +237,12 @@ func Repair(dir string, log *slog.Logger) (damaged int64, err error) {
 }
 
 // CheckAccess returns an error if something in the streams cannot be read or written. It comes
-// before each start of the NATS server, which deletes all of a stream that it cannot open.
+// before each start of the NATS server, which deletes all of a stream that it cannot open. What a
+// process that was killed at its start has left so is brought back.
 func CheckAccess(dir string) error {
+	if err := guardOf(dir).Release(); err != nil {
+		return err
+	}
 	err := filepath.WalkDir(Streams(dir), func(path string, _ fs.DirEntry, err error) error {
 		switch info, found := os.Stat(path); { // an operator may have moved a folder and left a link
 		case errors.Is(found, fs.ErrNotExist) && path == Streams(dir): // a new store

@@ -1,7 +1,8 @@
 // Package datafolder is the data folder of a server without its NATS server: the lock
-// that reserves it for one process, free space, the deletion of what it stores (Purge), and
-// the check of the streams in it (check.go, blocks.go), which finds damaged records and
-// repairs the files that have some.
+// that reserves it for one process, free space, the deletion of what it stores (Purge), the
+// check of the streams in it (check.go, blocks.go), which finds damaged records and
+// repairs the files that have some, and the protection of the streams while a NATS server
+// opens them (guard.go).
 package datafolder
 
 import (

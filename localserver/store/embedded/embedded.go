@@ -83,6 +83,7 @@ func (s *Server) start() (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var server *natsserver.Server
+	guard := datafolder.NewGuard(filepath.Dir(s.options.StoreDir))
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the NATS server panicked: %v", p)
@@ -95,6 +96,9 @@ func (s *Server) start() (err error) {
 				server.Shutdown()
 				server.WaitForShutdown()
 			}
+		}
+		if released := guard.Release(); released != nil {
+			s.log.Error("the folder of the store could not be cleaned", "error", released)
 		}
 	}()
 	if server, err = natsserver.NewServer(s.options.Clone()); err != nil {
@@ -115,6 +119,9 @@ func (s *Server) start() (err error) {
 	}
 	if !server.JetStreamEnabled() {
 		return errors.New("JetStream does not run")
+	}
+	if err := guard.Check(); err != nil {
+		return err
 	}
 	s.server = server
 	return nil
