@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"hubbub/capture"
@@ -59,9 +60,10 @@ func (a *attempt) compute() ([]byte, error) {
 }
 
 // audioError makes an error about the audio the result of the job. Its text names
-// no file of the server.
+// no file of the server. One of the system, such as too many open files, is not about the audio.
 func (a *attempt) audioError(path string, err error) error {
-	if _, fails := errors.AsType[*failure](err); fails || recovered.Caught(err) || a.ctx.Err() != nil {
+	_, ofSystem := errors.AsType[syscall.Errno](err)
+	if _, fails := errors.AsType[*failure](err); fails || ofSystem || recovered.Caught(err) || a.ctx.Err() != nil {
 		return err
 	}
 	return failed("%s", aboutAudio(path, err.Error()))

@@ -2,6 +2,9 @@ package jobs
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"hubbub/localserver/engine/offline"
@@ -16,6 +19,20 @@ func TestWarningOfSpeakers(t *testing.T) {
 	for found, want := range map[int]string{0: "No speech was found.", 2: "Only 2 of 3 speakers could be told apart.", 3: ""} {
 		if got := diarization(&offline.Result{Speakers: found}, protocol.JobRequest{NumSpeakers: 3}).Warning; got != want {
 			t.Errorf("%d speakers: warning %q, want %q", found, got, want)
+		}
+	}
+}
+
+// Audio that cannot be decoded is the end of its job. An error of the machine is not: the job runs again.
+func TestErrorsOfTheMachine(t *testing.T) {
+	t.Parallel()
+	text := filepath.Join(t.TempDir(), "text")
+	testkit.NoError(t, os.WriteFile(text, []byte("no audio"), 0o600))
+	a := &attempt{Runner: &Runner{}, ctx: context.Background()}
+	for path, final := range map[string]bool{text: true, "\x00": false} {
+		err := a.read(path, maxLength, 0, 1, nil)
+		if _, fails := errors.AsType[*failure](a.audioError(path, err)); err == nil || fails != final {
+			t.Errorf("%v: the job fails: %v", err, fails)
 		}
 	}
 }
