@@ -16,6 +16,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -144,7 +145,14 @@ func (c *Client) Ready(ctx context.Context) error {
 		return err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part is good enough
+	kind := resp.Header.Get("Content-Type")
+	switch page := isPage(kind, body); { // a page is of something else
+	case page && resp.StatusCode == http.StatusOK:
+		return hint.Errorf(hintPortal+" Otherwise check --server.", "the response to GET /readyz is not the service's: %s", c.clean(excerpt(kind, body), maxMessage))
+	case page, resp.StatusCode/100 == 3:
+		return c.responseError(resp, body)
+	case resp.StatusCode != http.StatusOK:
 		return hint.Errorf("Its log says why.", "the service is not ready: %s", protocol.Clean(resp.Status, 60))
 	}
 	return nil

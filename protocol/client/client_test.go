@@ -147,6 +147,30 @@ func TestPageOfAProxyWithoutTLS(t *testing.T) {
 	}
 }
 
+// TestReady: a page, or a redirection, is of something else, whatever its status.
+func TestReady(t *testing.T) {
+	for _, c := range []struct {
+		status     int
+		kind, body string
+		says, hint string
+	}{
+		{200, "", "", "", ""},
+		{503, "application/json", `{"message":"No store"}`, "the service is not ready: 503 Service Unavailable", "log"},
+		{200, "text/html", "<title>Hotel</title>", `not the service's: a web page, "Hotel"`, "captive portal"},
+		{403, "text/html", "<title>No</title>", `403 Forbidden: a web page, "No"`, "web filter"},
+		{502, "text/html", "<title>Bad gateway</title>", `502 Bad Gateway: a web page, "Bad gateway"`, "in front of the service"},
+		{302, "", "", "the service returned 302", "moved"},
+	} {
+		err := clientOf(t, respond(c.status, c.kind, c.body)).Ready(t.Context())
+		if c.says == "" && err == nil {
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(hint.Of(err), c.hint) {
+			t.Errorf("%d: %v; %s", c.status, err, hint.Of(err))
+		}
+	}
+}
+
 // checkText checks what holds for every error that a user sees.
 func checkText(t *testing.T, err error) {
 	t.Helper()
