@@ -111,6 +111,24 @@ func TestInputThatIsNoAudio(t *testing.T) {
 	}
 }
 
+// TestRawInputThatBeginsWithSilence: it is of any format. What follows says whether the samples are floats.
+func TestRawInputThatBeginsWithSilence(t *testing.T) {
+	x := append(make([]float32, SampleRate), capturetest.Tone(SampleRate, 440, SampleRate)...)
+	src, err := openReader(t, bytes.NewReader(rawFloats(x)))
+	testkit.NoError(t, err)
+	capturetest.Same(t, "floats", readAll(t, src, 333), x, 0)
+
+	var pcm []byte
+	for _, v := range x {
+		pcm = binary.LittleEndian.AppendUint16(pcm, uint16(int16(v*20000)))
+	}
+	src, err = openReader(t, &pieces{r: bytes.NewReader(pcm)})
+	testkit.NoError(t, err)
+	if got, err := drain(src, 333); err == nil || !strings.Contains(err.Error(), "neither WAV nor raw") || hint.Of(err) == "" {
+		t.Errorf("16 bits: %d samples, %v", len(got), err)
+	}
+}
+
 // TestFLACFromAPipe: the format of a pipe is detected from the content.
 func TestFLACFromAPipe(t *testing.T) {
 	src, err := openReader(t, iotest.HalfReader(bytes.NewReader(demoFLAC)))

@@ -47,6 +47,7 @@ type wavDecoder struct {
 	octets   func(b byte) float32 // the sample of a byte, where width is 1
 	left     int64                // bytes of audio left, which are missing if the input ends before; -1 = until the end
 	raw      bool                 // without a header; an incomplete frame is a notice
+	sound    []byte               // the first raw samples from one on that is not silence
 	loud     bool                 // a sample was beyond loudest
 	notices  *Notices
 	position int64 // frames decoded
@@ -240,6 +241,9 @@ func (d *wavDecoder) Read(dst []float32) (int, error) {
 		}
 		d.have += n
 		if complete := d.have / frame * frame; complete > 0 {
+			if d.raw && len(d.sound) < sniffRaw && !d.canBeFloats(d.buf[:complete]) {
+				return 0, hint.Errorf(rawHint, "neither WAV nor raw 32-bit float samples")
+			}
 			k := d.convert(dst, d.buf[:complete])
 			if d.float && !d.loud && slices.ContainsFunc(dst[:k], func(v float32) bool { return max(v, -v) > loudest && max(v, -v) <= MaxSample }) {
 				d.loud = true
@@ -263,6 +267,16 @@ func (d *wavDecoder) Read(dst []float32) (int, error) {
 			return 0, err
 		}
 	}
+}
+
+// canBeFloats judges raw samples. Silence is the same in all formats: what follows decides.
+func (d *wavDecoder) canBeFloats(b []byte) bool {
+	if len(d.sound) == 0 {
+		silence := len(b) - len(bytes.TrimLeft(b, "\x00"))
+		b = b[silence/d.width*d.width:]
+	}
+	d.sound = append(d.sound, b...)
+	return len(d.sound) < sniffRaw || looksLikeFloats(d.sound)
 }
 
 // convert decodes complete frames and returns the number of samples.
