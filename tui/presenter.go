@@ -51,9 +51,13 @@ func (m *model) drawPresenter(c *canvas.Canvas) {
 	}
 	more := max(len(speaking)-min(maxLargeNames, height), 0) // each name needs a row
 	speaking = speaking[:len(speaking)-more]
+	rows := height
+	if more > 0 && height > maxLargeNames { // their number has the last one
+		rows--
+	}
 	for i, p := range speaking {
-		y := top + height*i/len(speaking)
-		m.drawLargeName(c, p, y, top+height*(i+1)/len(speaking)-y)
+		y := top + rows*i/len(speaking)
+		m.drawLargeName(c, p, y, top+rows*(i+1)/len(speaking)-y)
 	}
 	if more > 0 {
 		c.TextRight(m.w-1, top+height-1, fmt.Sprintf("and %d more", more), canvas.Dim)

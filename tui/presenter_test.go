@@ -83,3 +83,21 @@ func TestPresenterIsNotFrozen(t *testing.T) {
 	press(m, "f", "space")
 	screenHas(t, m, "FROZEN")
 }
+
+// The number of those who have no room covers nothing of the others, whose names have bars where they are not large.
+func TestPresenterCountsTheOthers(t *testing.T) {
+	for h := minHeight + 2; h < 60; h++ { // at the lowest ones it is beside a name
+		s := tuitest.State(tuitest.FourSpeakers, 60, 1)
+		for i := range s.Timeline.Lanes {
+			s.Timeline.Lanes[i].Open, s.Timeline.Lanes[i].OpenSince = true, 58
+		}
+		m := testModel(s, 80, h)
+		press(m, "f")
+		for _, row := range screenRows(m) {
+			if strings.Contains(row, "and 1 more") && strings.TrimSpace(row) != "and 1 more" {
+				t.Errorf("%d rows: %q", h, row)
+			}
+		}
+		screenHas(t, m, "and 1 more")
+	}
+}
