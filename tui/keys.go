@@ -357,6 +357,9 @@ func stepBy(by int) func(*model) tea.Cmd {
 
 func (m *model) togglePause() {
 	m.cursor = -1
+	if m.still() { // a view that moves again follows, as one that was frozen
+		m.view.scrolled = false
+	}
 	m.o.Player.TogglePause()
 }
 

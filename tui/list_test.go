@@ -217,9 +217,20 @@ func TestCursorOfAPausedReplay(t *testing.T) {
 	s := tuitest.State(tuitest.FourSpeakers, 300, 1)
 	s.Playback = &display.Playback{Paused: true, Speed: 1}
 	m := testModel(s, 80, 24)
+	m.o.Player = &tuitest.Player{}
+	m.bindKeys()
 	press(m, "left", "left", "b", "enter")
 	if k := m.session().Bookmarks; len(k) != 1 || k[0].At >= 300 || k[0].At < 295 {
 		t.Errorf("bookmarks %v", k)
+	}
+
+	press(m, "+", "+")
+	if m.window().follow {
+		t.Error("the cursor is at the present")
+	}
+	press(m, "space")
+	if m.cursor != -1 || !m.window().follow {
+		t.Error("what plays again is not followed")
 	}
 }
 
