@@ -131,7 +131,7 @@ func (m *model) drawLastLine(c *canvas.Canvas, l layout, s *display.Session) {
 	if m.drawPrompt(c, s, l.keysY) {
 		return
 	}
-	scope := m.scopeText(m.windowOf(l, s.State))
+	scope := m.scopeText(l, m.windowOf(l, s.State))
 	x := 1
 	if m.notice != "" && !m.stated(l) {
 		x += m.drawRows(c, l.keysY, canvas.WrapRows(m.notice, m.w-2, maxTextRows), m.noticeStyle) + 3
@@ -177,12 +177,14 @@ func (m *model) stated(l layout) bool {
 }
 
 // scopeText says how much the screen shows.
-func (m *model) scopeText(w window) string {
+func (m *model) scopeText(l layout, w window) string {
 	switch {
 	case m.wire != nil:
 		return m.wire.FilterText()
 	case m.presenter:
 		return m.keyOf("presenter") + " timeline"
+	case m.list != nil && l.side == 0: // it covers the timeline
+		return ""
 	case m.view.showsAll():
 		return "whole session"
 	}
