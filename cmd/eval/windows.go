@@ -99,7 +99,7 @@ func (ev *evaluator) networks() string {
 	if ev.offline {
 		apart = 0 // that of the second pass
 	}
-	return fmt.Sprintf("weights %s, hop %d, gain %g", engine.WeightsVersion(), apart, ev.gain)
+	return fmt.Sprintf("engine %s, weights %s, hop %d, gain %g", engine.Version(), engine.WeightsVersion(), apart, ev.gain)
 }
 
 // infer runs the networks over one recording.
@@ -114,7 +114,8 @@ func (ev *evaluator) infer(ctx context.Context, w *windows) error {
 		stream = offline.Networks()
 	}
 	w.samples = len(samples)
-	for at := 0; at < len(samples); at += chunkSamples {
+	// The end of an engine's input comes after the last whole chunk.
+	for at := 0; at < len(samples) || at == len(samples) && !ev.offline; at += chunkSamples {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

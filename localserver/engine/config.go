@@ -11,7 +11,7 @@ import (
 
 // Version names the engine: it changes whenever the same samples may give other
 // turns.
-func Version() string { return "11-neural" }
+func Version() string { return "12-neural" }
 
 // WeightsVersion names the embedded weights.
 func WeightsVersion() string { return weights.Default().Version() }

@@ -89,8 +89,8 @@ type Engine struct {
 // activitySource decides which speakers are active in which frame: a pipeline,
 // or a script in tests.
 type activitySource interface {
-	// push takes the next samples, at most chunkSamples. Fewer than chunkSamples end
-	// the input.
+	// push takes the next samples, at most chunkSamples. Fewer than chunkSamples, or
+	// none, end the input.
 	push(samples []float32)
 	// activity returns the active speakers of each frame from frame first to
 	// the newest whole frame: activity(n)[0] is frame n. Frames may change with
@@ -165,9 +165,7 @@ func (e *Engine) Flush(out []Event) []Event {
 		return out
 	}
 	e.flushed = true
-	if e.filled > 0 {
-		e.process()
-	}
+	e.process()
 	out = e.commit(e.received/frameSamples, out)
 	return e.turns.finish(out)
 }

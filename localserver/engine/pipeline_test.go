@@ -9,7 +9,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/enginetest"
+	"hubbub/localserver/engine/inference"
 	"hubbub/protocol/testkit"
 )
 
@@ -159,6 +161,35 @@ func TestAudioGivesTheSameEventsInAnyChunks(t *testing.T) {
 	} {
 		if got := run(chunk); !slices.Equal(got, want) {
 			t.Errorf("chunks of %s: got %v\nwant %v", name, got, want)
+		}
+	}
+}
+
+// newestWindow is the newest frame of any window of the networks.
+type newestWindow struct {
+	*inference.Stream
+	windows, end int
+}
+
+func (s *newestWindow) Push(samples []float32, last bool) *clustering.Window {
+	w := s.Stream.Push(samples, last)
+	if w != nil {
+		s.windows, s.end = s.windows+1, w.First+len(w.SpeechProbability)
+	}
+	return w
+}
+
+// All audio is in a window when the input has ended, and no window comes twice.
+func TestTheEndIsInAWindow(t *testing.T) {
+	x := dialogue()
+	for _, c := range []struct{ samples, windows int }{{0, 0}, {399, 0}, {800, 1}, {chunkSamples, 1}, {2 * chunkSamples, 1},
+		{3 * chunkSamples, 2}, {3*chunkSamples + 800, 2}, {4 * chunkSamples, 2}} {
+		s := &newestWindow{Stream: inference.New(hopSamples)}
+		e, err := NewWith(Config{}, clustering.Default(), s)
+		testkit.NoError(t, err)
+		e.Flush(e.Push(x[:c.samples], nil))
+		if frames := c.samples / frameSamples; s.windows != c.windows || s.end < frames-1 { // the last frame can be shorter than one of the features
+			t.Errorf("%d samples, %d frames: %d windows, up to frame %d", c.samples, frames, s.windows, s.end)
 		}
 	}
 }

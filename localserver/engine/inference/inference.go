@@ -105,13 +105,13 @@ func (s *Stream) Resume(c features.Channel) { s.features.Resume(c) }
 
 // Push takes the next samples and returns the window that they complete, nil
 // when none is due. More than hop samples still give one window. last says that no
-// samples follow, so that a window is due in any case. The window is valid until
-// the next call.
+// samples follow, so that a window is due if there are samples after the last one.
+// The window is valid until the next call.
 func (s *Stream) Push(samples []float32, last bool) *clustering.Window {
 	s.frames = s.features.Push(samples, s.frames[:0])
 	s.embedding.Append(s.frames)
 	s.segmentation.Append(s.frames)
-	if s.pending += len(samples); s.pending < s.hop && !last {
+	if s.pending += len(samples); s.pending == 0 || s.pending < s.hop && !last {
 		return nil
 	}
 	s.pending = 0
