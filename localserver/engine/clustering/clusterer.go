@@ -18,6 +18,8 @@
 // committed.
 package clustering
 
+import "hubbub/localserver/engine/decoder"
+
 // MaxSpeakers is the largest number of speakers in one session.
 const MaxSpeakers = 8
 
@@ -70,8 +72,9 @@ func (c *Clusterer) Add(w *Window) {
 	c.addMultiscale(w)
 }
 
-// Discard releases the frames before first: DecoderInput is not called for them again.
+// Discard releases the whole steps before frame first: DecoderInput is not called for them again.
 func (c *Clusterer) Discard(first int) {
+	first = first / decoder.Split * decoder.Split
 	c.aggregate.discard(first)
 	c.discardMultiscale(first)
 }

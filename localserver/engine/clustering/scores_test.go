@@ -2,6 +2,7 @@ package clustering
 
 import (
 	"math"
+	"reflect"
 	"testing"
 
 	"hubbub/localserver/engine/decoder"
@@ -54,6 +55,24 @@ func TestDecoderInputOfFramesAndSteps(t *testing.T) {
 	}
 	if got := s.Active(3); got != 0b100 {
 		t.Errorf("speakers %b", got)
+	}
+}
+
+// The decoder's input begins with a whole step: what comes before it is discarded, and nothing else.
+func TestDiscardKeepsWholeSteps(t *testing.T) {
+	for _, first := range []int{30, 31} {
+		c := threeOnAxes()
+		c.addMultiscale(&Window{Multiscale: []MultiscaleEmbedding{embeddings(8, 0, 0), embeddings(12, 0, 2), embeddings(16, 0, 5)}})
+		var want, got DecoderInput
+		c.DecoderInput(first, &want)
+		c.Discard(first)
+		c.DecoderInput(first, &got)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("from frame %d: %v, and %v before", first, got.Frames[:2], want.Frames[:2])
+		}
+		if c.aggregate.first != 30 {
+			t.Errorf("from frame %d: the frames from %d on are left", first, c.aggregate.first)
+		}
 	}
 }
 
