@@ -107,6 +107,7 @@ func (m *memory) thin() {
 		kept = append(kept, s)
 	}
 	m.segments = kept
+	m.converged = false
 }
 
 // reassign assigns each stored segment to the most similar speaker, links

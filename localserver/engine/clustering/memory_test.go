@@ -66,6 +66,20 @@ func TestAConvergedMemoryStaysConverged(t *testing.T) {
 	}
 }
 
+// A speaker that is created when the memory is full makes the next window thin it, whatever that
+// window has to store.
+func TestAThinnedMemoryHasNotConverged(t *testing.T) {
+	c := full(rand.New(rand.NewPCG(6, 2)))
+	c.memory.append(storedSegment{embedding: plain(onAxis(0)), duration: 1})
+	c.memory.converged = true
+	if c.memory.add(&Window{First: 1000}, nil, &c.p) || len(c.memory.segments) >= memoryMax {
+		t.Fatalf("%d segments", len(c.memory.segments))
+	}
+	if c.memory.converged {
+		t.Error("the speakers are taken for those of the segments that are left")
+	}
+}
+
 func TestNearestStoredSegments(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 9))
 	someone := newPerson(r)
