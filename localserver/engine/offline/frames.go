@@ -14,7 +14,7 @@ import (
 type scores struct {
 	inputs
 	decoder *decoder.Decoder
-	count   int // frames of the recording
+	count   int // frames of the windows
 
 	page  int           // the computed page, pageFrames long; -1 at first
 	first int           // frame of input
@@ -33,8 +33,9 @@ func newScores(in inputs, d *decoder.Decoder, count int) *scores {
 }
 
 // at is frame i, and the probability of each speaker to talk in it, valid until the
-// next call.
+// next call. A frame after those of the windows continues the last one.
 func (s *scores) at(i int) (decoder.Frame, []float32) {
+	i = min(i, s.count-1)
 	if page := i / pageFrames; page != s.page {
 		s.page, s.first = page, max(0, page*pageFrames-decoder.Context)
 		s.read(s.first, min(s.count, (page+1)*pageFrames+decoder.Context), &s.input)

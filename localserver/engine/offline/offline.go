@@ -205,10 +205,10 @@ func (r *Recording) Finish(ctx context.Context) (*Result, error) {
 // progress goes from a share of the work to half of what is left, because another decoding may follow.
 func (r *Recording) decode(ctx context.Context, centroids []clustering.Embedding, from float64) (*Result, error) {
 	frames := r.frames
-	if r.samples > 0 { // the networks' last frame may reach beyond the audio
-		frames = min(frames, int(r.samples/frameSamples))
+	if r.samples > 0 && frames > 0 { // the networks' last step may end a frame before the audio, or after it
+		frames = int(r.samples / frameSamples)
 	}
-	s := newScores(inputs{r.windows, r.multiscale, centroids}, r.decoder, frames)
+	s := newScores(inputs{r.windows, r.multiscale, centroids}, r.decoder, min(frames, r.frames))
 	result := &Result{frames: frames, scores: s, params: r.params}
 	alone := make([]uint32, frames)
 	var stop error

@@ -208,7 +208,7 @@ func TestSilenceHasNoTurns(t *testing.T) {
 	}
 }
 
-// TestTurnsEndWithTheAudio: the networks' last frame may reach beyond it.
+// TestTurnsEndWithTheAudio: the networks' last step may reach beyond it, or end a frame before it.
 func TestTurnsEndWithTheAudio(t *testing.T) {
 	x := enginetest.Demo(t)[14*SampleRate:] // somebody talks
 	for _, samples := range []int{48000, 48100, 48319, 48320, 48500, 48639} {
@@ -219,9 +219,22 @@ func TestTurnsEndWithTheAudio(t *testing.T) {
 		if err != nil || len(result.Turns) == 0 {
 			t.Fatalf("%d samples: %d turns, %v", samples, len(result.Turns), err)
 		}
-		for _, turn := range append(result.Turns, result.Exclusive...) {
-			if turn.End > float64(samples)/SampleRate {
-				t.Errorf("%d samples are %.3f s, a turn ends at %.3f s", samples, float64(samples)/SampleRate, turn.End)
+		frames := samples / frameSamples
+		if n := len(result.Confidence()); n != frames {
+			t.Errorf("%d samples: %d frames have a confidence, want %d", samples, n, frames)
+		}
+		for _, list := range [][]Turn{result.Turns, result.Exclusive} {
+			last := list[0]
+			for _, turn := range list {
+				if turn.End > last.End {
+					last = turn
+				}
+			}
+			if last.End != float64(frames)*frameSeconds {
+				t.Errorf("%d samples are %.3f s, the last turn ends at %.3f s", samples, float64(samples)/SampleRate, last.End)
+			}
+			if p := result.Speaking(last.End-frameSeconds, last.End); !(p[last.Speaker] > 0.5) {
+				t.Errorf("%d samples: speaker %d talks in the last frame with the probability %v", samples, last.Speaker, p)
 			}
 		}
 	}
