@@ -347,7 +347,7 @@ func TestStreamWaitsForItsConsumerAfterAFailedWrite(t *testing.T) {
 				return
 			}
 		}
-	}, func(c *config) { c.eventQueue, c.writeGrace = 2, 50*time.Millisecond })
+	}, func(c *config) { c.eventQueue, c.writeGrace = 2, 500*time.Millisecond }) // in which a busy machine reads what has arrived
 	for seq := int64(0); s.Send(seq, make([]float32, protocol.ChunkSamples)) == nil; seq++ {
 		time.Sleep(time.Millisecond)
 	}
