@@ -127,5 +127,32 @@ func isContext(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// input is the reader of an input. Its errors, as of a disk, say nothing about what the input
+// contains: they end the reading, and are no damage.
+type input struct {
+	io.Reader
+	hint string // what to do about an error; "" = unknown
+}
+
+func (i input) Read(b []byte) (int, error) {
+	n, err := i.Reader.Read(b)
+	if err != nil && !isEnd(err) {
+		err = &inputError{err, i.hint}
+	}
+	return n, err
+}
+
+// inputError is an error of an input, also the end of a context.
+type inputError struct {
+	error
+	hint string
+}
+
+func (e *inputError) Unwrap() error { return e.error }
+func (e *inputError) Hint() string  { return e.hint }
+
+// ofInput reports whether err is one of the input, and not of what it contains.
+func ofInput(err error) bool { return errors.As(err, new(*inputError)) }
+
 // isEnd reports whether err is the end of the input.
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

@@ -77,13 +77,13 @@ func (d *flacDecoder) next() error {
 		return d.end(io.EOF) // a tag may follow
 	}
 	f, err := d.parse()
-	for damage := err; err != nil && err != io.EOF && !isContext(err); d.tries++ {
+	for damage := err; err != nil && err != io.EOF && !ofInput(err); d.tries++ {
 		if err = d.input.seek(); err == nil && d.tries < maxTries {
 			f, err = d.parse()
 			if err == nil && !d.follows(f) {
 				err = damage
 			}
-		} else if !isContext(err) {
+		} else if !ofInput(err) {
 			return d.end(damage)
 		}
 	}
@@ -146,18 +146,19 @@ func (d *flacDecoder) follows(f *frame.Frame) bool {
 }
 
 // end turns err into a notice and the end of the audio; before the first sample,
-// into an error.
+// into an error. An error of the input is returned as it is.
 func (d *flacDecoder) end(err error) error {
 	if d.ended {
 		return io.EOF
+	}
+	if ofInput(err) {
+		return err
 	}
 	d.ended = true
 	eof, position := isEnd(err), d.f.clock(d.position)
 	switch {
 	case d.position == 0 && !eof:
 		return hint.Errorf(damagedHint, "cannot decode the audio of this FLAC file: %w", err)
-	case isContext(err):
-		return err
 	case eof && d.f.Frames > d.position && d.position > 0:
 		d.notices.Add(d.f.truncated(d.f.Frames, d.position))
 	case eof && errors.Is(err, io.ErrUnexpectedEOF) && d.position > 0:

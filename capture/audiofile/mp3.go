@@ -42,7 +42,7 @@ func openMP3(r *counter, n *Notices) (*mp3Decoder, error) {
 	}
 	d := &mp3Decoder{frames: frames, notices: n}
 	if d.dec, err = mp3.NewDecoder(frames); err != nil {
-		if isContext(err) {
+		if ofInput(err) {
 			return nil, err
 		}
 		if errors.Is(err, io.EOF) {
@@ -136,9 +136,9 @@ func (d *mp3Decoder) decode(b []byte) (n int, err error) {
 }
 
 // end turns err into a notice and the end of the audio; before the first sample,
-// into an error.
+// into an error. An error of the input is returned as it is.
 func (d *mp3Decoder) end(err error) error {
-	if isContext(err) {
+	if ofInput(err) {
 		return err
 	}
 	position, margin := d.f.clock(d.position), int64(2*d.frames.first.samples())

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"unicode/utf8"
@@ -106,10 +107,10 @@ func Open(name string, f io.ReaderAt, size int64, n *Notices) (Decoder, error) {
 	if size == 0 {
 		return nil, hint.Errorf("Choose a recording that contains audio.", "%s is empty", name)
 	}
-	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, size), sniffLen)
+	r := bufio.NewReaderSize(input{io.NewSectionReader(f, 0, size), "Check the disk."}, sniffLen)
 	head, err := r.Peek(sniffLen)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, hint.Errorf("Check the disk.", "cannot read %s: %w", name, err)
+		return nil, fmt.Errorf("cannot read %s: %w", name, err)
 	}
 	return openDecoder(name, &counter{r: r, at: f}, head, size, n)
 }
@@ -122,7 +123,7 @@ const sniffRaw = 256
 // at 16 kHz mono. It waits for the first bytes; an error of a context that the
 // reader returns is returned as it is.
 func OpenStream(name string, in io.Reader, n *Notices) (Decoder, error) {
-	r := bufio.NewReaderSize(in, sniffLen)
+	r := bufio.NewReaderSize(input{Reader: in}, sniffLen)
 	if _, err := r.Peek(sniffRaw); err != nil && !errors.Is(err, io.EOF) {
 		if isContext(err) {
 			return nil, err
@@ -154,15 +155,14 @@ func IsText(r io.Reader) bool {
 }
 
 // openDecoder returns the decoder for an input that begins with head; r is at its
-// start. size is the input's length in bytes, -1 = unknown. input is its name in
-// errors.
-func openDecoder(input string, r *counter, head []byte, size int64, n *Notices) (d Decoder, err error) {
+// start. size is the input's length in bytes, -1 = unknown. name is for errors.
+func openDecoder(name string, r *counter, head []byte, size int64, n *Notices) (d Decoder, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			d, err = nil, hint.Errorf(damagedHint, "%s: cannot decode the audio: %v", input, p)
+			d, err = nil, hint.Errorf(damagedHint, "%s: cannot decode the audio: %v", name, p)
 		}
 	}()
-	kind, name := sniff(head)
+	kind, format := sniff(head)
 	switch kind {
 	case isWAV:
 		d, err = openWAV(r, size, n)
@@ -173,14 +173,14 @@ func openDecoder(input string, r *counter, head []byte, size int64, n *Notices) 
 	case isID3:
 		d, err = openTagged(r, n)
 	case isOther:
-		return nil, hint.Errorf(ConvertHint, "%s is %s, which is not supported", input, name)
+		return nil, hint.Errorf(ConvertHint, "%s is %s, which is not supported", name, format)
 	case isText:
-		return nil, hint.Errorf("Use a WAV, FLAC or MP3 file.", "%s is text, not audio", input)
+		return nil, hint.Errorf("Use a WAV, FLAC or MP3 file.", "%s is text, not audio", name)
 	default:
-		return nil, hint.Errorf("Use a WAV, FLAC or MP3 file, or convert it first: ffmpeg -i INPUT -ac 1 -ar 16000 output.wav", "%s is not an audio file of a supported format", input)
+		return nil, hint.Errorf("Use a WAV, FLAC or MP3 file, or convert it first: ffmpeg -i INPUT -ac 1 -ar 16000 output.wav", "%s is not an audio file of a supported format", name)
 	}
 	if err != nil {
-		return nil, Named(input, err)
+		return nil, Named(name, err)
 	}
 	return d, nil
 }
@@ -190,6 +190,9 @@ func openDecoder(input string, r *counter, head []byte, size int64, n *Notices) 
 func Named(name string, err error) error {
 	if isContext(err) {
 		return err
+	}
+	if e, ok := errors.AsType[*inputError](err); ok { // whatever was being decoded
+		err = e
 	}
 	return hint.Errorf(cmp.Or(hint.Of(err), damagedHint), "%s: %w", name, err)
 }
