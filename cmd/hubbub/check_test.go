@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/testkit"
 )
@@ -142,4 +145,15 @@ func TestCheckReady(t *testing.T) {
 		}
 	}
 	start(t, "check", "--ready").ends(2)
+}
+
+// TestReportThatCannotBeWritten: the report of an earlier run remains, as on a full disk.
+func TestReportThatCannotBeWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "report.txt")
+	testkit.NoError(t, os.WriteFile(path, []byte("earlier"), 0o600))
+	full := errors.New("the disk is full")
+	err := writeReport(path, func(w io.Writer) error { _, _ = w.Write([]byte("ne")); return full })
+	if raw, _ := os.ReadFile(path); !errors.Is(err, full) || hint.Of(err) == "" || string(raw) != "earlier" {
+		t.Errorf("%v, the file has %q", err, raw)
+	}
 }

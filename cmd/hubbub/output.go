@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,7 @@ import (
 
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/protocol"
+	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/hint"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
@@ -156,16 +156,12 @@ func writeTable(w io.Writer, rows []string) error {
 	return err
 }
 
-// writeReport writes the file of --report, which only its owner reads; "" = none.
+// writeReport writes the file of --report, which only its owner reads, or nothing; "" = none.
 func writeReport(path string, write func(io.Writer) error) error {
 	if path == "" {
 		return nil
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err == nil {
-		err = errors.Join(write(file), file.Close())
-	}
-	if err != nil {
+	if err := atomicfile.Replace(path, 0o600, write); err != nil {
 		return hint.Add(fmt.Errorf("the report cannot be written: %w", err), "Give a file that can be written with --report FILE.")
 	}
 	return nil

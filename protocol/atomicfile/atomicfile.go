@@ -67,6 +67,38 @@ func Check(dir string) error {
 	return errors.Join(temp.Close(), os.Remove(temp.Name()))
 }
 
+// Replace is Write, with replace, for a path that a user has given. A device or a pipe is written
+// to, and what a link refers to is replaced: a rename would put a file in the place of /dev/stdout.
+func Replace(path string, perm fs.FileMode, write func(io.Writer) error) error {
+	target, special := follow(path)
+	if !special {
+		return Write(target, perm, true, write)
+	}
+	file, err := os.OpenFile(target, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file), file.Close())
+}
+
+// CheckReplace is the error that Replace would have in a folder that takes no files.
+func CheckReplace(path string) error {
+	target, special := follow(path)
+	if special {
+		return nil
+	}
+	return Check(filepath.Dir(target))
+}
+
+// follow is the file that path refers to, and whether it is a device or a pipe.
+func follow(path string) (target string, special bool) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	st, err := os.Stat(path)
+	return path, err == nil && !st.Mode().IsRegular() && !st.IsDir()
+}
+
 // WriteFile is Write, with replace, of bytes.
 func WriteFile(path string, content []byte, perm fs.FileMode) error {
 	return Write(path, perm, true, bytesOf(content))

@@ -101,45 +101,16 @@ func Numbered(name, extension string, create func(name string) error) (string, e
 }
 
 // WriteExport writes one file, or nothing. Without replace it is an error when the file exists.
-// A device or a pipe is written to, and what a link refers to is replaced: a rename would put a
-// file in the place of /dev/stdout.
 func WriteExport(path string, f export.Format, d *export.Document, replace bool) error {
 	write := func(w io.Writer) error { return export.Write(w, f, d) }
 	if replace {
-		target, special := exportTarget(path)
-		if special {
-			return ExportError(writeInto(target, write))
-		}
-		path = target
+		return ExportError(atomicfile.Replace(path, 0o666, write))
 	}
-	return ExportError(atomicfile.Write(path, 0o666, replace, write))
+	return ExportError(atomicfile.Write(path, 0o666, false, write))
 }
 
 // CheckExport is the error that WriteExport would have, with replace, in a folder that takes no files.
-func CheckExport(path string) error {
-	target, special := exportTarget(path)
-	if special {
-		return nil
-	}
-	return ExportError(atomicfile.Check(filepath.Dir(target)))
-}
-
-// exportTarget is the file that path refers to, and whether it is a device or a pipe.
-func exportTarget(path string) (target string, special bool) {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	st, err := os.Stat(path)
-	return path, err == nil && !st.Mode().IsRegular() && !st.IsDir()
-}
-
-func writeInto(path string, write func(io.Writer) error) error {
-	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(file), file.Close())
-}
+func CheckExport(path string) error { return ExportError(atomicfile.CheckReplace(path)) }
 
 // ExportError says that an export failed; nil for nil.
 func ExportError(err error) error {
