@@ -59,6 +59,9 @@ const (
 	// minUptime is how long a stream must have been open for its loss to start a
 	// new outage, with a new limit and a new back-off.
 	minUptime = 10 * time.Second
+	// minProgress is how much audio a sender's stream must have decided for that, in seconds:
+	// a service could lose each stream for ever, also after the input has ended.
+	minProgress = 1
 	// idleTimeout is how long this side must have sent nothing for a 1008 to be
 	// about that: services close after 60 s.
 	idleTimeout = 50 * time.Second
@@ -176,9 +179,9 @@ func (r *reconnector) state() ConnectionStatus {
 }
 
 // lost notes the loss of a stream that was opened at a time. An outage includes
-// connections that are lost within minUptime.
-func (r *reconnector) lost(opened time.Time, why error) {
-	if time.Since(opened) >= minUptime {
+// connections that are lost within minUptime, or without progress.
+func (r *reconnector) lost(opened time.Time, progressed bool, why error) {
+	if time.Since(opened) >= r.client.config.minUptime && progressed {
 		r.began, r.attempts, r.last = time.Time{}, 0, false
 	}
 	r.begin(why, false)

@@ -73,14 +73,16 @@ func TestRetryPolicy(t *testing.T) {
 	}
 }
 
-// TestOutage: the loss of a stream that was open for long begins a new outage, with all attempts.
+// TestOutage: the loss of a stream that was open for long, and has decided audio, begins a new
+// outage, with all attempts.
 func TestOutage(t *testing.T) {
 	for _, c := range []struct {
-		uptime   time.Duration
-		attempts int
-	}{{minUptime - time.Second, 5}, {minUptime, 0}} {
-		r := reconnector{began: time.Now(), attempts: 5, last: true}
-		r.lost(time.Now().Add(-c.uptime), errors.New("broke"))
+		uptime     time.Duration
+		progressed bool
+		attempts   int
+	}{{minUptime - time.Second, true, 5}, {minUptime, false, 5}, {minUptime, true, 0}} {
+		r := reconnector{client: &Client{config: defaultConfig()}, began: time.Now(), attempts: 5, last: true}
+		r.lost(time.Now().Add(-c.uptime), c.progressed, errors.New("broke"))
 		if again := c.attempts == 0; r.attempts != c.attempts || r.last == again || r.began.IsZero() != again {
 			t.Errorf("after %v: %+v", c.uptime, &r)
 		}

@@ -255,9 +255,10 @@ func (r *ResilientStream) manage(s *Stream) {
 // resume ends what a lost stream has left open, and opens the stream that
 // continues.
 func (r *ResilientStream) resume(lost *Stream, info CloseInfo) (next *Stream, err error) {
+	before := r.merger.cut
 	cut, ends := r.merger.cutAt(r.decided(lost))
 	r.buffer.lost(cut)
-	r.reconnect.lost(lost.opened, info.Err)
+	r.reconnect.lost(lost.opened, cut-before >= minProgress, info.Err)
 	r.deliverEvents(ends)
 	r.deliver(Update{Change: &ConnectionChange{Lost: info.Err}})
 	// A source that paused for too long is not worth a stream until it goes on.

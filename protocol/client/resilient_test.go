@@ -254,6 +254,21 @@ func TestPausedSource(t *testing.T) {
 	}
 }
 
+// TestEndThatIsAlwaysLost: a service that loses each stream after the end of the input, however late,
+// is given up at the limit.
+func TestEndThatIsAlwaysLost(t *testing.T) {
+	s := &lossyService{t: t, resumes: true}
+	for i := range 10_000 {
+		s.streams = append(s.streams, s.receives(i, -1, cutConnection))
+	}
+	l := s.open(ResilientOptions{Limit: time.Second, Unpaced: true}, func(c *config) { c.minUptime = 0 })
+	sendChunks(t, l, 0, 50)
+	_ = l.EndOfStream() // each stream may be lost before it is known that it was sent
+	if _, _, end := receiveAll(t, l); !errors.Is(end.Err, errNotResumed) {
+		t.Error(end.Err)
+	}
+}
+
 // TestReconnectLimit ends with the reason, and does not try what is refused for
 // good.
 func TestReconnectLimit(t *testing.T) {

@@ -39,11 +39,12 @@ type config struct {
 	writeTimeout time.Duration // for one message
 	writeGrace   time.Duration // to find the service's reason after a failed write
 	eventQueue   int           // events
+	minUptime    time.Duration
 	backOff      func(attempt int, err error) time.Duration
 }
 
 func defaultConfig() config {
-	return config{pingEvery: 2 * time.Second, writeTimeout: 10 * time.Second, writeGrace: time.Second, eventQueue: 256, backOff: backOff}
+	return config{pingEvery: 2 * time.Second, writeTimeout: 10 * time.Second, writeGrace: time.Second, eventQueue: 256, minUptime: minUptime, backOff: backOff}
 }
 
 // StreamStats are the counters of a stream.

@@ -78,7 +78,7 @@ func (w *Watcher) follow(stream *Stream) {
 			}
 			continue
 		}
-		w.reconnect.lost(stream.opened, w.info.Err)
+		w.reconnect.lost(stream.opened, true, w.info.Err)
 		err := w.reconnect.run(w.ctx, func(ctx context.Context) (attemptStep, error) {
 			next, err := w.client.openWatch(ctx, w.id(), w.got, w.words)
 			if err == nil {
