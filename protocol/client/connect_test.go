@@ -225,7 +225,9 @@ func TestNameLookUpErrors(t *testing.T) {
 		hint string
 	}{
 		{&net.DNSError{Name: "nowhere.example", IsNotFound: true}, "no host has the name nowhere.example", "VPN"},
-		{&net.DNSError{Name: "nowhere.example", Err: "server misbehaving", IsTemporary: true}, "looking up the name nowhere.example failed: server misbehaving", "name server"},
+		{&net.DNSError{Name: "nowhere.example", Server: "10.0.0.53:53", IsTimeout: true}, "looking up the name nowhere.example failed: no response (name server 10.0.0.53:53)", "name server"},
+		{&net.DNSError{Name: "nowhere.example", Server: "10.0.0.53:53", IsNotFound: true}, "no host has the name nowhere.example (name server 10.0.0.53:53)", "VPN"},
+		{&net.DNSError{Name: "nowhere.example", Server: "10.0.0.53:53", Err: "server misbehaving", IsTemporary: true}, "looking up the name nowhere.example failed: server misbehaving (name server 10.0.0.53:53)", "name server"},
 		{&net.OpError{Op: "dial", Addr: private, Err: os.ErrDeadlineExceeded}, "no response from nowhere.example:443 (10.1.2.3) within 1s", "VPN"},
 		{&net.OpError{Op: "read", Addr: private, Err: os.ErrDeadlineExceeded}, "no response from nowhere.example:443 within 1s", "accepts connections"},
 		{dial(private, syscall.ENETUNREACH), "no route to nowhere.example:443 (10.1.2.3)", "VPN"},

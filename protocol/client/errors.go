@@ -166,15 +166,25 @@ func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint stri
 		}
 	}
 	switch {
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return "no host has the name " + protocol.Clean(dns.Name, 253),
-			"Check the spelling of --server, and the network: only the network of a company, or its VPN, may know the name."
 	case errors.As(err, &dns):
-		why := dns.Err
-		if dns.IsTimeout {
-			why = "no response from a name server"
+		server := ""
+		if dns.Server != "" { // the resolver of the system does not say
+			server = " (name server " + protocol.Clean(dns.Server, 100) + ")"
 		}
-		return "looking up the name " + protocol.Clean(dns.Name, 253) + " failed: " + protocol.Clean(why, 100),
+		if dns.IsNotFound {
+			return "no host has the name " + protocol.Clean(dns.Name, 253) + server,
+				"Check the spelling of --server, and the network: only the network of a company, or its VPN, may know the name."
+		}
+		why := dns.Err
+		switch {
+		case dns.IsTimeout && server == "":
+			why = "no response from a name server"
+		case dns.IsTimeout:
+			why = "no response"
+		case strings.Contains(why, dns.Server):
+			server = ""
+		}
+		return "looking up the name " + protocol.Clean(dns.Name, 253) + " failed: " + protocol.Clean(why, 100) + server,
 			"Check that this machine is on the network, and its name server."
 	case isTimeout(err):
 		within := "in time"
