@@ -49,7 +49,7 @@ func TestCheckTable(t *testing.T) {
 // part of a report.
 func TestCheckHidesKeys(t *testing.T) {
 	bad := protocoltest.Service{Test: protocoltest.Respond(401, `{"requestId":"r","message":"wrong"}`)}
-	fails(t, run(t, serve(t, bad), "wrong", testkit.Timeout, 2, nil), "key", "[redacted]", "it is missing, wrong or expired")
+	fails(t, run(t, serve(t, bad), "wrong", testkit.Timeout, 2, nil), "key", "[redacted]", "it is missing, wrong, expired or revoked")
 	r := run(t, serve(t, bad), testKey, testkit.Timeout, 2, nil)
 	r.Stages[0].Next = "" // what is looked for is in the others
 	fails(t, r, "key", "401", "API key")

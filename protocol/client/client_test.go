@@ -87,7 +87,7 @@ func TestErrorBodies(t *testing.T) {
 		hint   string
 	}{
 		{"key", 401, "application/json", `{"requestId":"r-1","message":"unknown key"}`,
-			"the service returned 401 Unauthorized: unknown key (request r-1)", "API key"},
+			"the service returned 401 Unauthorized: unknown key (request r-1)", "expired or revoked"},
 		{"subscription", 402, "application/json", `{"requestId":"r","message":"m"}`, "402 Payment Required: m", "subscription"},
 		{"not there", 404, "application/json", `{"requestId":"r","message":"m"}`, "404 Not Found: m", "address"},
 		{"too many", 429, "application/json", `{"requestId":"r","message":"m"}`, "429 Too Many Requests: m", "wait"},

@@ -82,7 +82,7 @@ func closedBy(code int, text string, ended bool) CloseInfo {
 	case websocket.CloseGoingAway, websocket.CloseServiceRestart, websocket.CloseTryAgainLater:
 		info.Reason, fix = GoingAway, "Turns up to here are kept; start again in a moment."
 	case websocket.ClosePolicyViolation:
-		info.Reason, fix = Policy, "Common rules: no audio more than 5 s ahead of real time (use --pace realtime), none missing for 60 s. Another one: ask the operator of the service."
+		info.Reason, fix = Policy, "Common rules: no audio more than 5 s ahead of real time (use --pace realtime), none missing for 60 s, an API key that is not revoked. Another one: ask the operator of the service."
 	case websocket.CloseProtocolError, websocket.CloseUnsupportedData, websocket.CloseInvalidFramePayloadData,
 		websocket.CloseMessageTooBig, websocket.CloseMandatoryExtension:
 		info.Reason, fix = Policy, "Client and service may be of different versions, or a proxy between them changes the stream."

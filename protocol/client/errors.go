@@ -63,7 +63,7 @@ func (e *ResponseError) Hint() string {
 	}
 	switch s := e.Status; {
 	case s == http.StatusUnauthorized:
-		return "Check the API key (--api-key or HUBBUB_API_KEY): it is missing, wrong or expired."
+		return "Check the API key (--api-key or HUBBUB_API_KEY): it is missing, wrong, expired or revoked, or a proxy in between removes it."
 	case s == http.StatusPaymentRequired:
 		return "The account of this API key has no subscription; subscribe or use another key."
 	case s == http.StatusForbidden:

@@ -95,6 +95,9 @@ func TestCloseCodes(t *testing.T) {
 			t.Errorf("%+v", info)
 		}
 		checkEnd(t, info, c.says)
+		if fix := hint.Of(info.Err); c.code == websocket.ClosePolicyViolation && !strings.Contains(fix, "revoked") {
+			t.Error(fix)
+		}
 	}
 	// The library refuses the code of a gateway, which is registered, and those that no frame may have.
 	for _, code := range []int{1014, 1006, 2000} {
