@@ -93,6 +93,9 @@ func readFile[T any](path, expected, line string, read func(io.Reader) ([]T, err
 	}
 	defer f.Close()
 	list, err := read(f)
+	if _, unread := errors.AsType[*fs.PathError](err); unread {
+		line = "Check the disk."
+	}
 	if err != nil {
 		return nil, hint.Add(fmt.Errorf("%s: %w", path, err), line)
 	}
