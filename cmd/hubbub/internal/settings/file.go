@@ -17,6 +17,7 @@ import (
 
 	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 	"hubbub/tui"
 )
 
@@ -84,7 +85,11 @@ func Read() (*File, error) {
 		if os.Getenv(pathEnv) != "" {
 			fix = "Make it readable, or leave " + pathEnv + " unset."
 		}
-		return nil, usage.Error(fmt.Sprintf("cannot read the settings: %v", err), fix)
+		err = fmt.Errorf("cannot read the settings: %w", err)
+		if errors.Is(err, fs.ErrNotExist) { // the variable is wrong
+			return nil, usage.Error(err.Error(), fix)
+		}
+		return nil, hint.Add(err, fix)
 	}
 	f.Exists = true
 	return f, f.parse(raw)
