@@ -30,7 +30,7 @@ func Write(path string, perm fs.FileMode, replace bool, write func(io.Writer) er
 		return named(path, err)
 	}
 	defer os.Remove(temp.Name())
-	if err := cmp.Or(write(temp), temp.Sync(), temp.Close()); err != nil {
+	if err := cmp.Or(write(namedWriter{temp, path}), temp.Sync(), temp.Close()); err != nil {
 		return named(path, err)
 	}
 	if replace {
@@ -56,6 +56,17 @@ func named(path string, err error) error {
 		}
 	}
 	return err
+}
+
+// namedWriter writes a temporary file. Its errors, which others describe, name the file that it becomes.
+type namedWriter struct {
+	temp *os.File
+	path string
+}
+
+func (w namedWriter) Write(b []byte) (int, error) {
+	n, err := w.temp.Write(b)
+	return n, named(w.path, err)
 }
 
 // Check is the error that Write would have in a folder that takes no files.

@@ -2,6 +2,7 @@ package atomicfile
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -77,10 +78,15 @@ func TestFailedWrite(t *testing.T) {
 // TestErrorsNameTheFile: not the temporary one, which the caller does not know.
 func TestErrorsNameTheFile(t *testing.T) {
 	dir := t.TempDir()
-	closed := func(w io.Writer) error { return errors.Join(w.(io.Closer).Close()) }
+	closed := func(w io.Writer) error { return w.(namedWriter).temp.Close() }
+	described := func(w io.Writer) error {
+		_, err := fmt.Fprint(w, "text", closed(w))
+		return fmt.Errorf("writing the text: %w", err)
+	}
 	for name, err := range map[string]error{
 		"no folder":              Write(filepath.Join(dir, "none", "file"), 0o600, true, nil),
 		"a failed write":         Write(filepath.Join(dir, "file"), 0o600, true, closed),
+		"one that is described":  Write(filepath.Join(dir, "file"), 0o600, true, described),
 		"a folder in its place":  WriteFile(dir, nil, 0o600),
 		"a file in its place":    CreateFile(dir, nil, 0o600),
 		"a check without folder": Check(filepath.Join(dir, "none")),
