@@ -156,4 +156,8 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 	if raw, _ := os.ReadFile(path); !errors.Is(err, full) || hint.Of(err) == "" || string(raw) != "earlier" {
 		t.Errorf("%v, the file has %q", err, raw)
 	}
+	testkit.NoError(t, writeReport(path, func(w io.Writer) error { _, _ = io.WriteString(w, "new"); return nil }))
+	if raw, err := os.ReadFile(path); string(raw) != "new" {
+		t.Errorf("the file has %q, %v", raw, err)
+	}
 }

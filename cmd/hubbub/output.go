@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -161,7 +162,15 @@ func writeReport(path string, write func(io.Writer) error) error {
 	if path == "" {
 		return nil
 	}
-	if err := atomicfile.Replace(path, 0o600, write); err != nil {
+	var report bytes.Buffer // takes what no error is returned for, too
+	err := write(&report)
+	if err == nil {
+		err = atomicfile.Replace(path, 0o600, func(w io.Writer) error {
+			_, err := w.Write(report.Bytes())
+			return err
+		})
+	}
+	if err != nil {
 		return hint.Add(fmt.Errorf("the report cannot be written: %w", err), "Give a file that can be written with --report FILE.")
 	}
 	return nil
