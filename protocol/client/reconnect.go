@@ -182,10 +182,13 @@ func (r *reconnector) state() ConnectionStatus {
 // connections that are lost within minUptime, or without progress.
 func (r *reconnector) lost(opened time.Time, progressed bool, why error) {
 	if time.Since(opened) >= r.client.config.minUptime && progressed {
-		r.began, r.attempts, r.last = time.Time{}, 0, false
+		r.renew()
 	}
 	r.begin(why, false)
 }
+
+// renew makes the loss that was noted the first of a new outage.
+func (r *reconnector) renew() { r.began, r.attempts, r.last = time.Time{}, 0, false }
 
 // awaitSender notes that the sender of a watched stream has lost it.
 func (r *reconnector) awaitSender(why error) {

@@ -261,9 +261,14 @@ func (r *ResilientStream) resume(lost *Stream, info CloseInfo) (next *Stream, er
 	r.reconnect.lost(lost.opened, cut-before >= minProgress, info.Err)
 	r.deliverEvents(ends)
 	r.deliver(Update{Change: &ConnectionChange{Lost: info.Err}})
-	// A source that paused for too long is not worth a stream until it goes on.
-	if info.Reason == Policy && !r.buffer.waitForAudio(r.ctx) {
-		return nil, info.Err
+	// A source that paused for too long is not worth a stream until it goes on. Its pause is no outage.
+	if info.Reason == Policy {
+		if !r.buffer.waitForAudio(r.ctx) {
+			return nil, info.Err
+		}
+		if n, _ := r.buffer.waiting(); n > 0 {
+			r.reconnect.renew()
+		}
 	}
 	var resumed bool
 	enrolled := r.o.Enrolment != nil

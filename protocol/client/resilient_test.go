@@ -254,6 +254,37 @@ func TestPausedSource(t *testing.T) {
 	}
 }
 
+// TestSourceThatPausesOften: pauses after less audio than a stream decides are no outage, however long they are together.
+func TestSourceThatPausesOften(t *testing.T) {
+	const pauses = 4
+	lost := make(chan *Stream)
+	s := &lossyService{t: t, resumes: true}
+	for i := range pauses {
+		s.streams = append(s.streams, s.receives(i, i+1, func(_ *testing.T, conn *websocket.Conn) {
+			paused := <-lost
+			paused.mu.Lock()
+			paused.lastBegun = paused.lastBegun.Add(-idleTimeout)
+			paused.mu.Unlock()
+			protocoltest.CloseWith(conn, 1008, "no audio for 60 s")
+		}))
+	}
+	s.streams = append(s.streams, s.receives(pauses, -1, closeNormally))
+	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true}, func(c *config) {
+		c.backOff = func(attempt int, _ error) time.Duration { return time.Duration(attempt-1) * time.Hour } // one attempt for each outage
+	})
+	for i := range pauses {
+		sendChunks(t, l, int64(i), int64(i+1))
+		testkit.Eventually(t, "the chunks", func() bool { return s.count(i) == i+1 })
+		lost <- l.current()
+		testkit.Eventually(t, "the loss", func() bool { return l.State().Connection.Losses == i+1 })
+	}
+	sendChunks(t, l, pauses, pauses+1)
+	testkit.NoError(t, l.EndOfStream())
+	if _, _, end := receiveAll(t, l); end.Err != nil {
+		t.Error(end.Err)
+	}
+}
+
 // TestEndThatIsAlwaysLost: a service that loses each stream after the end of the input, however late,
 // is given up at the limit.
 func TestEndThatIsAlwaysLost(t *testing.T) {
