@@ -156,8 +156,12 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 	if raw, _ := os.ReadFile(path); !errors.Is(err, full) || hint.Of(err) == "" || string(raw) != "earlier" {
 		t.Errorf("%v, the file has %q", err, raw)
 	}
-	testkit.NoError(t, writeReport(path, func(w io.Writer) error { _, _ = io.WriteString(w, "new"); return nil }))
+	written := func(w io.Writer) error { _, _ = io.WriteString(w, "new"); return nil }
+	testkit.NoError(t, writeReport(path, written))
 	if raw, err := os.ReadFile(path); string(raw) != "new" {
 		t.Errorf("the file has %q, %v", raw, err)
+	}
+	if _, err := os.Stat("/dev/full"); err == nil && writeReport("/dev/full", written) == nil {
+		t.Error("an error that was not looked at is none")
 	}
 }

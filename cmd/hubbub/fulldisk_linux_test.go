@@ -1,9 +1,11 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"hubbub/protocol/testkit"
@@ -41,5 +43,19 @@ func TestVoicesExportOnAFullDisk(t *testing.T) {
 	testkit.NoError(t, os.Remove(full))
 	if code, _, stderr := inProcess(t, "", "voices", "export", file); code != exitOK {
 		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
+
+// TestReportThatIsMounted: a container can mount a single file, which cannot be replaced. It is written to.
+func TestReportThatIsMounted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "report")
+	testkit.NoError(t, os.WriteFile(path, []byte("of an earlier run"), 0o600))
+	if err := syscall.Mount(path, path, "", syscall.MS_BIND, ""); err != nil {
+		t.Skip(err)
+	}
+	defer syscall.Unmount(path, 0)
+	testkit.NoError(t, writeReport(path, func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }))
+	if raw, err := os.ReadFile(path); string(raw) != "new" {
+		t.Errorf("the file has %q, %v", raw, err)
 	}
 }

@@ -3,16 +3,20 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/protocol"
 	"hubbub/protocol/atomicfile"
+	"hubbub/protocol/errno"
 	"hubbub/protocol/hint"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
@@ -169,6 +173,9 @@ func writeReport(path string, write func(io.Writer) error) error {
 			_, err := w.Write(report.Bytes())
 			return err
 		})
+		if errors.Is(err, fs.ErrPermission) || errno.Is(err, syscall.EBUSY, syscall.EROFS) {
+			err = os.WriteFile(path, report.Bytes(), 0o600) // only the file may be writable, as one that a container mounts
+		}
 	}
 	if err != nil {
 		return hint.Add(fmt.Errorf("the report cannot be written: %w", err), "Give a file that can be written with --report FILE.")
