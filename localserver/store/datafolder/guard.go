@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
+
+	"hubbub/protocol/errno"
 )
 
 // metaFile is in the folder of each stream.
@@ -19,13 +22,19 @@ const metaFile = "meta.inf"
 // where the name of an open file cannot be removed.
 type Guard struct{ streams, kept string }
 
-// NewGuard protects the streams of a data folder until Release.
-func NewGuard(dir string) Guard {
+// NewGuard protects the streams of a data folder until Release. The error is that of too many open
+// files, with which the NATS server would delete streams that are not protected.
+func NewGuard(dir string) (Guard, error) {
 	g := guardOf(dir)
-	if err := g.link(); err != nil && !errors.Is(err, fs.ErrExist) { // of a process that was killed
-		_ = os.RemoveAll(g.kept)
+	err := g.link()
+	if err == nil || errors.Is(err, fs.ErrExist) { // of a process that was killed
+		return g, nil
 	}
-	return g
+	removed := os.RemoveAll(g.kept)
+	if errno.Is(err, syscall.EMFILE, syscall.ENFILE) {
+		return g, errors.Join(err, removed)
+	}
+	return g, nil
 }
 
 func guardOf(dir string) Guard {

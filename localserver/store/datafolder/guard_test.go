@@ -27,12 +27,15 @@ func TestGuardOfAKilledProcess(t *testing.T) {
 		raw, err := os.ReadFile(filepath.Join(Streams(dir), name, "msgs", "1.blk"))
 		return err == nil && string(raw) == name
 	}
+	check := func() error {
+		g, err := NewGuard(dir)
+		testkit.NoError(t, err)
+		return g.Check()
+	}
 	killed := func() {
-		if err := NewGuard(dir).Check(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, check())
 		testkit.NoError(t, os.RemoveAll(filepath.Join(Streams(dir), "A")))
-		if err := NewGuard(dir).Check(); err == nil { // as of the next process
+		if err := check(); err == nil { // as of the next process
 			t.Error("a stream that was deleted is not noticed")
 		}
 	}

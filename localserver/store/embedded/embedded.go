@@ -83,7 +83,7 @@ func (s *Server) start() (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var server *natsserver.Server
-	guard := datafolder.NewGuard(filepath.Dir(s.options.StoreDir))
+	guard, err := datafolder.NewGuard(filepath.Dir(s.options.StoreDir))
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the NATS server panicked: %v", p)
@@ -96,11 +96,14 @@ func (s *Server) start() (err error) {
 				server.Shutdown()
 				server.WaitForShutdown()
 			}
-		}
-		if released := guard.Release(); released != nil {
-			s.log.Error("the folder of the store could not be cleaned", "error", released)
+			if released := guard.Release(); released != nil {
+				s.log.Error("the folder of the store could not be cleaned", "error", released)
+			}
 		}
 	}()
+	if err != nil {
+		return err
+	}
 	if server, err = natsserver.NewServer(s.options.Clone()); err != nil {
 		return err
 	}
@@ -121,6 +124,9 @@ func (s *Server) start() (err error) {
 		return errors.New("JetStream does not run")
 	}
 	if err := guard.Check(); err != nil {
+		return err
+	}
+	if err := guard.Release(); err != nil { // or what is deleted from now on would remain on the disk
 		return err
 	}
 	s.server = server
