@@ -240,10 +240,7 @@ func Repair(dir string, log *slog.Logger) (damaged int64, err error) {
 // before each start of the NATS server, which deletes all of a stream that it cannot open. What a
 // process that was killed at its start has left so is brought back.
 func CheckAccess(dir string) error {
-	if err := guardOf(dir).Release(); err != nil {
-		return err
-	}
-	err := filepath.WalkDir(Streams(dir), func(path string, _ fs.DirEntry, err error) error {
+	check := func(path string, _ fs.DirEntry, err error) error {
 		switch info, found := os.Stat(path); { // an operator may have moved a folder and left a link
 		case errors.Is(found, fs.ErrNotExist) && path == Streams(dir): // a new store
 			return nil
@@ -257,7 +254,11 @@ func CheckAccess(dir string) error {
 			return err
 		}
 		return file.Close()
-	})
+	}
+	err := guardOf(dir).Release()
+	if err == nil {
+		err = filepath.WalkDir(Streams(dir), check)
+	}
 	if err != nil {
 		return hint.Add(fmt.Errorf("the store cannot be used: %w", err),
 			"Make everything in the data folder readable and writable for this user; nothing was changed.")

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
+	"hubbub/protocol/hint"
 	"hubbub/protocol/testkit"
 )
 
@@ -26,6 +28,17 @@ func TestGuardWithTooManyOpenFiles(t *testing.T) {
 	_, err := NewGuard(dir)
 	testkit.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
 	if !errors.Is(err, syscall.EMFILE) {
+		t.Error(err)
+	}
+}
+
+// A folder in which no second names can be looked for is one that cannot be used.
+func TestAccessToTheFolderOfStreams(t *testing.T) {
+	dir := t.TempDir()
+	account := filepath.Dir(Streams(dir))
+	testkit.NoError(t, os.MkdirAll(filepath.Dir(account), 0o700))
+	testkit.NoError(t, os.WriteFile(account, nil, 0o600)) // root may use any folder
+	if err := CheckAccess(dir); err == nil || !strings.Contains(err.Error(), "the store cannot be used") || hint.Of(err) == "" {
 		t.Error(err)
 	}
 }
