@@ -107,7 +107,7 @@ func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
 		}
 	}
 	if a.job.Attempts >= maxAttempts {
-		a.finish(store.JobFailed, "", fmt.Sprintf("The job was interrupted %d times; the server may not have enough memory for it.", maxAttempts))
+		a.finish(store.JobFailed, "", fmt.Sprintf("The job was interrupted %d times. The server may not have enough memory for it, or its log says why.", maxAttempts))
 		return a, errEnded
 	}
 	a.id = uuid.NewString()

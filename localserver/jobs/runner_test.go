@@ -255,7 +255,7 @@ func TestClaims(t *testing.T) {
 			t.Fatal(err)
 		case c.want == nil && (now.Status != store.JobRunning || now.Attempts != j.Attempts+1 || a.id == "" || now.Attempt != a.id):
 			t.Errorf("%s: %+v", name, now)
-		case c.want == errEnded && (now.Status != store.JobFailed || !strings.Contains(now.Error, "interrupted 5 times")):
+		case c.want == errEnded && (now.Status != store.JobFailed || !strings.Contains(now.Error, "interrupted 5 times") || !strings.Contains(now.Error, "log")):
 			t.Errorf("%s: %+v", name, now)
 		}
 		if c.want == nil {
