@@ -90,8 +90,7 @@ func (s *Server) start() (err error) {
 		}
 		if err != nil {
 			err = hint.Add(fmt.Errorf("the store could not be started: %w", err),
-				"Check that its folder is writable and its disk has space.")
-
+				"Check that its folder is writable and its disk has space; `hubbub store check` finds damaged files.")
 			if server != nil {
 				server.Shutdown()
 				server.WaitForShutdown()
