@@ -64,7 +64,8 @@ type MediaInfo struct {
 type mediaStore struct {
 	chunks jetstream.Stream
 	names  bucket
-	quota  int64 // bytes that an account may use, 0 = no limit
+	quota  int64    // bytes that an account may use, 0 = no limit
+	totals sync.Map // of a store that is not shared: accountOf to *total
 
 	backups atomic.Int32 // that are being made: each one may read any blob
 	mu      sync.Mutex
@@ -111,11 +112,13 @@ func mediaKey(account, name string) string {
 	return namePrefix + hashOf(account) + "." + hashOf(name)
 }
 
+// accountOf is what the keys of an account's records and entries begin with, after the prefix.
+func accountOf(key string) string { return strings.Split(key, ".")[1] }
+
 // entryKey is the key of the entry of a blob, whose record has or will have
 // some key.
 func entryKey(record, blob string) string {
-	account, _, _ := strings.Cut(strings.TrimPrefix(record, namePrefix), ".")
-	return unreferencedPrefix + account + "." + blob
+	return unreferencedPrefix + accountOf(record) + "." + blob
 }
 
 func chunkSubject(blob string, n int64) (string, error) {

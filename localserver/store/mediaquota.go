@@ -3,11 +3,13 @@ package store
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/semaphore"
 )
 
 // reserveStep is how many bytes a write of unknown length asks for at once.
@@ -26,7 +28,13 @@ func (e *QuotaError) Error() string {
 // ListMedia returns the objects of an account that can be read, sorted by name, and how
 // many bytes of its quota are used.
 func (s *Store) ListMedia(ctx context.Context, account string, now time.Time) (objects []MediaInfo, used int64, err error) {
-	a, err := s.accountMedia(ctx, mediaKey(account, ""))
+	key := mediaKey(account, "")
+	turn := s.total(key).turn
+	if err := turn.Acquire(ctx, 1); err != nil {
+		return nil, 0, s.report("list media", err)
+	}
+	defer turn.Release(1)
+	a, err := s.accountMedia(ctx, key)
 	if err != nil {
 		return nil, 0, s.report("list media", err)
 	}
@@ -63,7 +71,7 @@ type accountEntry struct {
 // accountMedia reads what the account of some record's key has stored.
 func (s *Store) accountMedia(ctx context.Context, key string) (accountMedia, error) {
 	a := accountMedia{map[string]mediaRecord{}, map[string]accountEntry{}}
-	account := strings.Split(key, ".")[1]
+	account := accountOf(key)
 	// The entries come first: a write that is committed meanwhile may replace a record that was
 	// read before.
 	err := s.media.names.each(ctx, []string{unreferencedPrefix + account + ".*", namePrefix + account + ".*"},
@@ -122,9 +130,27 @@ func (w *MediaWriter) grow(n int64) error {
 	return err
 }
 
+// total is what an account uses, for the writers of a server alone: most of them need not
+// read what the account has stored.
+type total struct {
+	turn *semaphore.Weighted // one reads or admits at a time
+	most int64               // bytes that the account uses at most: what was deleted or has expired since is in it
+}
+
+// total returns that of the account of some record's key. On a cluster other nodes admit
+// writes, too, so that each writer has to read what the account has stored.
+func (s *Store) total(key string) *total {
+	t := &total{semaphore.NewWeighted(1), math.MaxInt64}
+	if !s.Shared() {
+		known, _ := s.media.totals.LoadOrStore(accountOf(key), t)
+		t = known.(*total)
+	}
+	return t
+}
+
 // reserve asks for n more bytes.
 //
-// The writers of an account do not wait for each other: each one writes what it
+// The writers of a cluster do not wait for each other: each one writes what it
 // asks for to the entry of its blob, and then reads what the account uses. What
 // was asked for before it counts, whether or not it is granted. So of concurrent
 // writers none exceeds the quota, and the first ones succeed.
@@ -133,19 +159,28 @@ func (w *MediaWriter) reserve(n int64) error {
 	if limit == 0 {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(w.ctx, mediaTimeout)
+	defer cancel()
+	t := w.store.total(w.key)
+	if err := t.turn.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer t.turn.Release(1)
 	if err := w.renew(n); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(w.ctx, mediaTimeout)
-	defer cancel()
-	a, err := w.store.accountMedia(ctx, w.key)
-	if err != nil {
-		return err
+	if t.most > limit-n {
+		a, err := w.store.accountMedia(ctx, w.key)
+		if err != nil {
+			return err
+		}
+		t.most = a.used(w.now(), w.blob, w.lease) + w.admitted
 	}
-	if used := a.used(w.now(), w.blob, w.lease) + w.admitted; used+n > limit {
+	if t.most > limit-n {
 		_ = w.renew(0) // asks no longer; Abort withdraws it as well
-		return &QuotaError{Used: used, Limit: limit}
+		return &QuotaError{Used: t.most, Limit: limit}
 	}
+	t.most += n
 	w.admitted += n
 	return nil
 }

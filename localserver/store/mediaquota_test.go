@@ -219,6 +219,41 @@ func TestKeysThatAreRemovedMeanwhile(t *testing.T) {
 	}
 }
 
+// reading counts the reads of an account's records.
+type reading struct {
+	jetstream.KeyValue
+	reads *atomic.Int64
+}
+
+func (r reading) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	if key == mediaKey("a", "x") {
+		r.reads.Add(1)
+	}
+	return r.KeyValue.Get(ctx, key)
+}
+
+// A write reads what the account has stored only if that may exceed the quota.
+func TestAccountStorageIsCountedOnce(t *testing.T) {
+	s := openQuota(t, "")
+	testkit.NoError(t, s.write("a", "x", quota/4, true, noon))
+	var reads atomic.Int64
+	s.media.names.kv = reading{s.media.names.kv, &reads}
+	for i, c := range []struct {
+		name    string
+		n       int
+		counted bool
+	}{{"y", quota / 4, false}, {"y", quota / 4, false}, {"y", quota / 4, false}, {"y", quota / 4, true}, {"y", quota / 4, false}} {
+		reads.Store(0)
+		testkit.NoError(t, s.write("a", c.name, c.n, true, noon))
+		if got := reads.Load() > 0; got != c.counted {
+			t.Errorf("write %d has read the other objects: %v", i, got)
+		}
+	}
+	over(t, s.write("a", "z", quota/2+1, true, noon))
+	s.uses(t, "a", noon, quota/2, "x", "y")
+	testkit.NoError(t, s.write("a", "z", quota/2, true, noon))
+}
+
 // committing commits a write after a key was read for the first time.
 type committing struct {
 	jetstream.KeyValue
