@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,9 +20,12 @@ const mtimeGranularity = 2 * time.Second
 type revocations struct {
 	folder string // the data folder, "" for none
 
-	mu    sync.Mutex
-	names map[string]Record // of the revoked keys, by the names of their records
-	mtime time.Time         // of the folder of records, when it was read
+	// names are the records of the revoked keys, by their names. A map is replaced, never changed:
+	// requests do not wait while the records are read, which takes seconds with tens of thousands.
+	names atomic.Pointer[map[string]Record]
+
+	mu    sync.Mutex // of what follows
+	mtime time.Time  // of the folder of records, when it was read
 	read  time.Time
 }
 
@@ -41,7 +45,7 @@ func (r *revocations) refresh() error {
 		return err
 	}
 	at := info.ModTime()
-	if r.names != nil && at.Equal(r.mtime) && r.read.Sub(at) >= mtimeGranularity {
+	if r.all() != nil && at.Equal(r.mtime) && r.read.Sub(at) >= mtimeGranularity {
 		return nil
 	}
 	now := time.Now()
@@ -50,7 +54,7 @@ func (r *revocations) refresh() error {
 		return err
 	}
 	maps.DeleteFunc(named, func(_ string, record Record) bool { return record.Revoked == nil })
-	r.names = named
+	r.names.Store(&named)
 	if err == nil { // otherwise the records are read again: a repaired one does not change the folder
 		r.mtime, r.read = at, now
 	}
@@ -59,15 +63,14 @@ func (r *revocations) refresh() error {
 
 // has reports whether the record of this name is that of a revoked key.
 func (r *revocations) has(name string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, revoked := r.names[name]
+	_, revoked := r.all()[name]
 	return revoked
 }
 
-// all returns the records of the revoked keys, by their names.
+// all returns the records of the revoked keys, by their names, nil before they were read.
 func (r *revocations) all() map[string]Record {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.names // replaced, never changed
+	if names := r.names.Load(); names != nil {
+		return *names
+	}
+	return nil
 }
