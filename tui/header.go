@@ -11,8 +11,8 @@ import (
 
 // The header, one line:
 //
-//	hubbub  monday  recorded 2 March 2026, 09:30  FROZEN -0:12   ▕█████▍  ▏  0:42 / 1:15
-//	        source  notice, or REC 0:40 1.3 MB    badge          meter       position, length
+//	hubbub  meeting.wav  notice  REC 0:40 1.3 MB  FROZEN -0:12   ▕█████▍  ▏  0:42 / 1:15
+//	        source               recording        badge          meter       position, length
 
 // drawHeader draws position, meter and badge from the right; product and
 // source in the space on the left, and the notice about it that has no line of its own.
@@ -58,12 +58,8 @@ func (m *model) drawHeader(c *canvas.Canvas, l layout, w window) {
 		source = canvas.Fit(source, x-used, x-used-canvas.Width(m.glyphs.Ellipsis), m.glyphs.Ellipsis)
 	}
 	segments := canvas.Line{canvas.NewSegment(source, canvas.Plain, 0)}
-	if n := display.TerminalSafe(m.state.SourceNotice); n != "" && !m.noticeBelow(l) {
-		style := canvas.Warn
-		if m.state.Playback != nil { // it says when that was recorded
-			style = canvas.Dim
-		}
-		segments.Add(n, style, 0)
+	if n := display.TerminalSafe(m.state.SourceNotice); n != "" && m.state.Playback == nil && !m.noticeBelow(l) {
+		segments.Add(n, canvas.Warn, 0)
 	}
 	if m.state.Conn == display.Reconnecting {
 		segments = canvas.Line{canvas.NewSegment(retryText(m.state), canvas.Bad.Bold(), 0)}

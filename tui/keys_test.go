@@ -168,6 +168,9 @@ func TestNoticeOfAStateThatHasPassed(t *testing.T) {
 	m.later(s)
 	screenHas(t, m, "the stream continues")
 	lose()
+	s.Conn, s.ConnReason = display.Failed, "not resumed within 2s"
+	m.later(s)
+	screenHasNot(t, m, "resuming")
 }
 
 // The cause of a loss is not left to a line that is not there, or cuts it off.

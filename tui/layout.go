@@ -189,14 +189,11 @@ func (m *model) drawTimelineScreen(c *canvas.Canvas, l layout, s *display.Sessio
 		}
 	}
 	if l.problemY > 0 {
-		p, width, tail := m.problem(), l.right()-2, 0
+		p, width := m.problem(), l.right()-2
 		if m.noticeBelow(l) {
 			p = canvas.NewSegment(display.TerminalSafe(s.SourceNotice), canvas.Warn, 0)
 		}
-		if width > 50 { // the end says what to do
-			tail = width / 3
-		}
-		c.Fitted(1, l.problemY, width, p.Text, tail, p.Style)
+		c.Fitted(1, l.problemY, width, p.Text, max(width/3, 20), p.Style) // the end says what to do
 	}
 	m.drawLanes(c, l, w, s)
 	m.drawInputLevel(c, l, w, s)

@@ -193,6 +193,9 @@ func (m *model) refresh() {
 	if m.o.Wire != nil {
 		s.Health = m.o.Wire().Status.Health(now, s.Latency)
 	}
+	if s.Conn == display.Failed && m.state.Conn != display.Failed && m.noticeStyle == canvas.Bad {
+		m.notice = "" // that the stream is resumed is over
+	}
 	m.state = s
 	m.readMeter()
 	m.updateCounters(now)

@@ -104,9 +104,9 @@ func TestLateService(t *testing.T) {
 // A replay has no connection, and sends nothing.
 func TestStateLineOfAReplay(t *testing.T) {
 	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
-	s.Playback, s.Length, s.Server = &display.Playback{Speed: 1}, 75, ""
-	m := testModel(s, 120, 24)
-	if line := screenRows(m)[22]; !strings.Contains(line, "● playing   recording of 1:15") || strings.Contains(line, "connected") || strings.Contains(line, "sent") || strings.Contains(line, "dropped") {
+	s.Playback, s.Length, s.Server, s.SourceNotice = &display.Playback{Speed: 1}, 75, "", "recorded 28 September 2026, 09:30"
+	m := testModel(s, 50, 24)
+	if line := screenRows(m)[22]; !strings.Contains(line, "● playing   recorded 28 September 2026, 09:30") || strings.Contains(line, "connected") || strings.Contains(line, "sent") || strings.Contains(line, "dropped") {
 		t.Errorf("the state line is %q", line)
 	}
 	s.Playback = &display.Playback{Speed: 1, Paused: true}
@@ -266,6 +266,8 @@ func TestInputProblem(t *testing.T) {
 	m.o.Microphones = &fakeMicrophones{}
 	m.bindKeys()
 	screenHas(t, m, "2:58; i chooses another")
+	m.Update(tea.WindowSizeMsg{Width: 40, Height: 24})
+	screenHas(t, m, "i chooses another")
 }
 
 // The header shows a recording; one that has stopped is named until the end.
