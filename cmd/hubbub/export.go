@@ -130,6 +130,10 @@ func (a *App) export(ctx context.Context, dir string, f *exportFlags) error {
 		if content.Turns, err = a.refine(ctx, rec); err != nil {
 			return err
 		}
+		// Audio that no stream has decided may be in the recording. What the device did not deliver is not.
+		content.Info.Gaps = slices.DeleteFunc(content.Info.Gaps, func(g protocol.Span) bool {
+			return slices.ContainsFunc(content.Turns, func(t protocol.Turn) bool { return t.Start < g.End && g.Start < t.End })
+		})
 	}
 	if f.to == "-" {
 		return export.Write(a.Stdout, formats[0], content.Document(".", f.audio.value))

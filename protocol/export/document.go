@@ -21,6 +21,8 @@ type Info struct {
 	Started time.Time // zero = not known
 	Length  float64   // seconds; 0 = up to the last turn
 	Audio   *Audio    // nil = none
+	// Gaps are the stretches whose speakers are unknown: audio is missing or was not decided.
+	Gaps []protocol.Span
 }
 
 // Audio is the audio of a session, for the page.

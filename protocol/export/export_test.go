@@ -58,7 +58,8 @@ func meeting(t testing.TB) *Document {
 		rename("SPEAKER_00", "Anna Maria"), rename("SPEAKER_01", hostile), rename("SPEAKER_03", "أمينة"),
 		rename("SPEAKER_04", "=1+cmd"), merge("SPEAKER_02", "SPEAKER_01"),
 		bookmark(11.5, "=Decision: <b>ship it</b> --> now"), bookmark(0, ""))
-	return New(Info{Name: "monday", Title: "Monday & <Tuesday>", Started: time.Date(2031, 3, 4, 9, 30, 0, 0, time.UTC), Length: 3670}, turns, a)
+	return New(Info{Name: "monday", Title: "Monday & <Tuesday>", Started: time.Date(2031, 3, 4, 9, 30, 0, 0, time.UTC), Length: 3670,
+		Gaps: []protocol.Span{{Start: 21, End: 1201}}}, turns, a)
 }
 
 func written(t testing.TB, f Format, d *Document) string {

@@ -166,6 +166,9 @@ func facts(d *Document) []string {
 	if n := len(d.Bookmarks); n > 0 {
 		f = append(f, plural(n, "bookmark"))
 	}
+	if n := len(d.Gaps); n > 0 {
+		f = append(f, plural(n, "gap"))
+	}
 	return f
 }
 

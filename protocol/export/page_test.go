@@ -42,7 +42,8 @@ func talk(t *testing.T) *Document {
 	}
 	a := annotated(t, rename("SPEAKER_00", "Anna Maria Kowalska-Rodríguez de la Vega"), rename("SPEAKER_03", hostile), rename("SPEAKER_02", "أمينة"),
 		bookmark(12.5, "Decision: ship on Friday"), bookmark(41, "</script><img src=x>"))
-	return New(Info{Name: "monday", Title: "Monday's meeting", Started: time.Date(2031, 3, 4, 9, 30, 0, 0, time.UTC), Length: 60}, turns, a)
+	return New(Info{Name: "monday", Title: "Monday's meeting", Started: time.Date(2031, 3, 4, 9, 30, 0, 0, time.UTC), Length: 60,
+		Gaps: []protocol.Span{{Start: 57.5, End: 60}}}, turns, a)
 }
 
 func writePage(t *testing.T, path string, d *Document) {

@@ -41,9 +41,11 @@ func writeJSON(w *bufio.Writer, d *Document) error {
 		Speakers  []Speaker           `json:"speakers"`
 		Turns     []jsonTurn          `json:"turns"`
 		Bookmarks []protocol.Bookmark `json:"bookmarks"`
+		Gaps      []protocol.Span     `json:"gaps"`
 	}{
 		Name: d.Name, Title: d.Title, Length: protocol.Round1ms(d.Length), Talk: d.Talk,
 		Speakers: []Speaker{}, Turns: []jsonTurn{}, Bookmarks: append([]protocol.Bookmark{}, d.Bookmarks...),
+		Gaps: append([]protocol.Span{}, d.Gaps...),
 	}
 	if !d.Started.IsZero() {
 		started := d.Started.UTC().Truncate(time.Millisecond)

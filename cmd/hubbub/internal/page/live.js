@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const $ = (id) => document.getElementById(id);
-  const SPAN = 60; // seconds on the timeline
+  const SPAN = 60; // seconds on the timeline, Shown of package page
   const captions = new URLSearchParams(location.search).has("captions");
   document.documentElement.classList.toggle("captions", captions);
   const transcript = $("transcript"), said = $("said"), names = $("names"), bars = $("bars");
@@ -167,6 +167,16 @@
       c.stroke();
       c.fillStyle = colour("--dim");
       if (x(s) + 2.5 * font < w) c.fillText(clock(s), x(s) + 4, top / 2);
+    }
+    for (const g of state.gaps || []) {
+      const left = x(Math.max(g.start, from)), width = x(Math.min(g.end, t)) - left;
+      if (width <= 0) continue;
+      c.fillStyle = colour("--dim");
+      c.globalAlpha = 0.4;
+      c.fillRect(left, top, Math.max(width, 2), h - top);
+      c.globalAlpha = 1;
+      c.fillStyle = colour("--fg");
+      if (width > 3 * font) c.fillText("gap", left + 4, top + font / 2);
     }
     state.speakers.forEach((s, i) => {
       const lane = names.children[i];

@@ -10,6 +10,9 @@ import (
 	"hubbub/protocol/export"
 )
 
+// Shown is how much the timeline of a page shows, in seconds.
+const Shown = 60
+
 // State is a session at one moment. Whoever hands it out never changes it afterwards.
 type State struct {
 	Title string `json:"title"`
@@ -20,6 +23,8 @@ type State struct {
 	// Status says why it stands; "" = the session runs.
 	Status   string    `json:"status"`
 	Speakers []Speaker `json:"speakers"` // not nil
+	// Gaps are the stretches that the timeline shows whose speakers are unknown.
+	Gaps []protocol.Span `json:"gaps"`
 	// Turns are in order of their starts.
 	Turns []Turn `json:"-"`
 }
@@ -110,7 +115,7 @@ func (b *board) end() {
 func (b *board) set(st State) {
 	last := b.now
 	sameTurns := slices.Equal(st.Turns, last.Turns)
-	if b.version > 0 && sameTurns && st.Title == last.Title && st.Now == last.Now && st.Rate == last.Rate && st.Status == last.Status && slices.Equal(st.Speakers, last.Speakers) {
+	if b.version > 0 && sameTurns && st.Title == last.Title && st.Now == last.Now && st.Rate == last.Rate && st.Status == last.Status && slices.Equal(st.Speakers, last.Speakers) && slices.Equal(st.Gaps, last.Gaps) {
 		return
 	}
 	b.version++

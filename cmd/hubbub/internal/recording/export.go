@@ -33,7 +33,7 @@ type Content struct {
 // Content is the whole recording with the given names and bookmarks.
 func (r *Recording) Content(annotations protocol.Annotations) Content {
 	return Content{
-		Info:  export.Info{Name: r.Info.Name, Title: r.Title(), Started: r.Info.Started, Length: r.Length},
+		Info:  export.Info{Name: r.Info.Name, Title: r.Title(), Started: r.Info.Started, Length: r.Length, Gaps: r.Info.Gaps},
 		Turns: r.Turns(), Annotations: annotations, Audio: r.Audio,
 	}
 }

@@ -16,7 +16,7 @@ import (
 // turn is written as far as it was decided.
 func exportState(st display.State, name, title string, rec *recording.Recorder, annotations protocol.Annotations) (string, error) {
 	content := recording.Content{
-		Info:  export.Info{Name: name, Title: title, Started: st.Started, Length: st.Position},
+		Info:  export.Info{Name: name, Title: title, Started: st.Started, Length: st.Position, Gaps: st.Gaps},
 		Turns: turnsSoFar(st), Annotations: annotations,
 	}
 	dir, whole := rec.Dir()

@@ -77,6 +77,11 @@ func (v *pageView) state() page.State {
 		title = filepath.Base(title)
 	}
 	out := page.State{Title: display.TerminalSafe(title), Now: st.DecidedUntil(), Rate: 1, Speakers: v.lanes, Turns: v.turns}
+	for _, g := range st.Gaps {
+		if g.End > out.Now-page.Shown {
+			out.Gaps = append(out.Gaps, g)
+		}
+	}
 	switch {
 	case st.Finished():
 		out.Rate, out.Status = 0, "ended"

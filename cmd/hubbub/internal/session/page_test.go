@@ -13,7 +13,7 @@ import (
 )
 
 // TestOnPage follows a session of each kind on its page: its turn, a name that is
-// given meanwhile, and its end.
+// given meanwhile, and its end; of a recording also its gap.
 func TestOnPage(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	for name, kind := range kinds {
@@ -21,7 +21,11 @@ func TestOnPage(t *testing.T) {
 		d := OnPage(stub, "127.0.0.1:0").(*onPage)
 		s := kind(t)
 		var followed error
-		stub.onRun = func() { followed = follow(d.server.URL(), s.controls().Annotations, func() { close(stub.quit) }) }
+		gaps := `"gaps":null`
+		if name == "replay" {
+			gaps = `"gaps":[{"start":0.01,"end":0.02}]`
+		}
+		stub.onRun = func() { followed = follow(d.server.URL(), gaps, s.controls().Annotations, func() { close(stub.quit) }) }
 		if err := Run(t.Context(), s, d); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -55,9 +59,9 @@ func TestOnPageOfAClosedDisplay(t *testing.T) {
 	}
 }
 
-// follow reads the events of a page until they have the turn of kinds, names its
+// follow reads the events of a page until they have the turn of kinds and the gaps, names its
 // speaker, and reads on until they have the name.
-func follow(url string, annotations *protocol.AnnotationsStore, done func()) error {
+func follow(url, gaps string, annotations *protocol.AnnotationsStore, done func()) error {
 	defer done()
 	r, err := http.Get(url + "/events")
 	if err != nil {
@@ -68,7 +72,7 @@ func follow(url string, annotations *protocol.AnnotationsStore, done func()) err
 	want := `"a":0.05,"b":0.1`
 	for lines := bufio.NewScanner(r.Body); lines.Scan(); {
 		switch {
-		case !strings.Contains(lines.Text(), want):
+		case !strings.Contains(lines.Text(), want), !strings.Contains(lines.Text(), gaps):
 		case want == `"name":"Anna"`:
 			return nil
 		default:

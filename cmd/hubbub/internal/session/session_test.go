@@ -127,11 +127,12 @@ func watched(t *testing.T, s protocoltest.Service) *Watched {
 	return NewWatched(WatchedParts{ID: protocoltest.ID, Stream: stream, Recorder: recorder, Annotations: annotations})
 }
 
-// recorded is a recording of one turn.
+// recorded is a recording of one turn and a gap.
 func recorded(t *testing.T) *recording.Recording {
 	t.Helper()
 	dir := t.TempDir()
 	testkit.NoError(t, os.WriteFile(filepath.Join(dir, recording.TurnsFile), []byte("SPEAKER talk 1 0.050 0.050 <NA> <NA> SPEAKER_00 <NA> <NA>\n"), 0o600))
+	testkit.NoError(t, os.WriteFile(filepath.Join(dir, recording.SessionFile), []byte(`{"version":1,"gaps":[{"start":0.01,"end":0.02}]}`), 0o600))
 	rec, err := recording.Read(t.Context(), dir)
 	testkit.NoError(t, err)
 	return rec
