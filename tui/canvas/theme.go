@@ -44,83 +44,42 @@ func (s Style) Bold() Style { return s | bold }
 // Reverse is the style with text and background swapped.
 func (s Style) Reverse() Style { return s | reverse }
 
-// palette has the colours of all roles. Those of text reach a contrast of
-// 4.5:1 on the darkest and the lightest background of common dark and light themes,
-// and the speakers' can be told apart with any of the three kinds of colour
-// blindness; a test computes both.
-var palette = [roles]lipgloss.AdaptiveColor{
-	Brand:        {Dark: "#7fd1c7", Light: "#00665e"},
-	Dim:          {Dark: "#a0a6ad", Light: "#5c6269"},
-	Faint:        {Dark: "#4a4f57", Light: "#c3c6ca"},
-	Good:         {Dark: "#7fd1a0", Light: "#1a6b3a"},
-	Warn:         {Dark: "#f0c050", Light: "#7d5200"},
-	Bad:          {Dark: "#ff8a80", Light: "#b3261e"},
-	speaker0:     {Dark: "#43cfff", Light: "#2168cf"},
-	speaker0 + 1: {Dark: "#f7be05", Light: "#bd3f0a"},
-	speaker0 + 2: {Dark: "#04b774", Light: "#005a5b"},
-	speaker0 + 3: {Dark: "#bd81c4", Light: "#9a3a97"},
-	speaker0 + 4: {Dark: "#e4ef5b", Light: "#5a704e"},
-	speaker0 + 5: {Dark: "#8b89ff", Light: "#4f2597"},
-	speaker0 + 6: {Dark: "#ef7a1d", Light: "#9d0e05"},
-	speaker0 + 7: {Dark: "#cacca3", Light: "#102038"},
-}
+// The palettes.
+const (
+	// usual: text reaches a contrast of 4.5:1 on the darkest and the lightest background of
+	// common dark and light themes, and the speakers can be told apart with any of the three
+	// kinds of colour blindness; a test computes both.
+	usual = iota
+	// highContrast: 7:1 for text, 4.5:1 for rules.
+	highContrast
+	// colourBlind: with any kind of colour blindness the colours of speakers, and those of
+	// good, warning and bad, differ more than in usual. A search maximised the least of these
+	// differences among colours with a contrast of 4.5:1, good being blue, warnings yellow,
+	// and bad orange or dark red.
+	colourBlind
+	// basic is for terminals that have no more than 16 colours: the nearest to those of usual
+	// are the same for several speakers.
+	basic
 
-// contrastPalette is the palette of high contrast: 7:1 for text, 4.5:1 for rules.
-var contrastPalette = [roles]lipgloss.AdaptiveColor{
-	Brand:        {Dark: "#a8f0e6", Light: "#004a44"},
-	Dim:          {Dark: "#d4d8dc", Light: "#3a3f45"},
-	Faint:        {Dark: "#a0a6ad", Light: "#5c6269"},
-	Good:         {Dark: "#98f0bc", Light: "#0a4a24"},
-	Warn:         {Dark: "#ffd460", Light: "#5a3a00"},
-	Bad:          {Dark: "#ffb4ac", Light: "#8a0f0a"},
-	speaker0:     {Dark: "#b2bf9e", Light: "#8d1529"},
-	speaker0 + 1: {Dark: "#fdfdab", Light: "#0224fc"},
-	speaker0 + 2: {Dark: "#e6b218", Light: "#00001d"},
-	speaker0 + 3: {Dark: "#22eafe", Light: "#000589"},
-	speaker0 + 4: {Dark: "#f5d85a", Light: "#540144"},
-	speaker0 + 5: {Dark: "#4ec7ec", Light: "#4a4d6b"},
-	speaker0 + 6: {Dark: "#c0fcec", Light: "#880ab2"},
-	speaker0 + 7: {Dark: "#c2dea4", Light: "#1f1d01"},
-}
+	palettes
+)
 
-// colourBlindPalette is chosen for any kind of colour blindness: with each of them the
-// colours of speakers, and those of good, warning and bad, differ more than in palette.
-// A search maximised the least of these differences among colours with a contrast of
-// 4.5:1, good being blue, warnings yellow, and bad orange or dark red.
-var colourBlindPalette = [roles]lipgloss.AdaptiveColor{
-	Brand:        {Dark: "#50a7f3", Light: "#194c9c"},
-	Dim:          palette[Dim],
-	Faint:        palette[Faint],
-	Good:         {Dark: "#50a7f3", Light: "#194c9c"},
-	Warn:         {Dark: "#e6fb56", Light: "#906b29"},
-	Bad:          {Dark: "#ea7016", Light: "#790000"},
-	speaker0:     {Dark: "#f06a03", Light: "#684bff"},
-	speaker0 + 1: {Dark: "#9289db", Light: "#040009"},
-	speaker0 + 2: {Dark: "#feff15", Light: "#9a5325"},
-	speaker0 + 3: {Dark: "#56e0c1", Light: "#460874"},
-	speaker0 + 4: {Dark: "#f9bb0c", Light: "#771712"},
-	speaker0 + 5: {Dark: "#b2b0ff", Light: "#d20f85"},
-	speaker0 + 6: {Dark: "#c18287", Light: "#17063d"},
-	speaker0 + 7: {Dark: "#b3fffe", Light: "#0f27ba"},
-}
-
-// basicPalette has the colours of terminals that have no more than 16: the nearest to
-// those of palette are the same for several speakers.
-var basicPalette = [roles]lipgloss.AdaptiveColor{
-	Brand:        {Dark: "6", Light: "6"},
-	Dim:          {Dark: "7", Light: "8"},
-	Faint:        {Dark: "8", Light: "7"},
-	Good:         {Dark: "10", Light: "2"},
-	Warn:         {Dark: "11", Light: "3"},
-	Bad:          {Dark: "9", Light: "1"},
-	speaker0:     {Dark: "14", Light: "4"},
-	speaker0 + 1: {Dark: "11", Light: "1"},
-	speaker0 + 2: {Dark: "10", Light: "2"},
-	speaker0 + 3: {Dark: "13", Light: "5"},
-	speaker0 + 4: {Dark: "15", Light: "6"},
-	speaker0 + 5: {Dark: "12", Light: "12"},
-	speaker0 + 6: {Dark: "9", Light: "3"},
-	speaker0 + 7: {Dark: "3", Light: "0"},
+// colours are those of each role, by palette, on a dark and on a light background.
+var colours = [roles][palettes][2]string{
+	Brand:        {{"#7fd1c7", "#00665e"}, {"#a8f0e6", "#004a44"}, {"#50a7f3", "#194c9c"}, {"6", "6"}},
+	Dim:          {{"#a0a6ad", "#5c6269"}, {"#d4d8dc", "#3a3f45"}, {"#a0a6ad", "#5c6269"}, {"7", "8"}},
+	Faint:        {{"#4a4f57", "#c3c6ca"}, {"#a0a6ad", "#5c6269"}, {"#4a4f57", "#c3c6ca"}, {"8", "7"}},
+	Good:         {{"#7fd1a0", "#1a6b3a"}, {"#98f0bc", "#0a4a24"}, {"#50a7f3", "#194c9c"}, {"10", "2"}},
+	Warn:         {{"#f0c050", "#7d5200"}, {"#ffd460", "#5a3a00"}, {"#e6fb56", "#906b29"}, {"11", "3"}},
+	Bad:          {{"#ff8a80", "#b3261e"}, {"#ffb4ac", "#8a0f0a"}, {"#ea7016", "#790000"}, {"9", "1"}},
+	speaker0:     {{"#43cfff", "#2168cf"}, {"#b2bf9e", "#8d1529"}, {"#f06a03", "#684bff"}, {"14", "4"}},
+	speaker0 + 1: {{"#f7be05", "#bd3f0a"}, {"#fdfdab", "#0224fc"}, {"#9289db", "#040009"}, {"11", "1"}},
+	speaker0 + 2: {{"#04b774", "#005a5b"}, {"#e6b218", "#00001d"}, {"#feff15", "#9a5325"}, {"10", "2"}},
+	speaker0 + 3: {{"#bd81c4", "#9a3a97"}, {"#22eafe", "#000589"}, {"#56e0c1", "#460874"}, {"13", "5"}},
+	speaker0 + 4: {{"#e4ef5b", "#5a704e"}, {"#f5d85a", "#540144"}, {"#f9bb0c", "#771712"}, {"15", "6"}},
+	speaker0 + 5: {{"#8b89ff", "#4f2597"}, {"#4ec7ec", "#4a4d6b"}, {"#b2b0ff", "#d20f85"}, {"12", "12"}},
+	speaker0 + 6: {{"#ef7a1d", "#9d0e05"}, {"#c0fcec", "#880ab2"}, {"#c18287", "#17063d"}, {"9", "3"}},
+	speaker0 + 7: {{"#cacca3", "#102038"}, {"#c2dea4", "#1f1d01"}, {"#b3fffe", "#0f27ba"}, {"3", "0"}},
 }
 
 // Background is the kind of background that colours are chosen for, as the setting has it. For the
@@ -147,21 +106,19 @@ type Theme struct {
 
 // NewTheme chooses the colours for a terminal's colour profile. A plain theme
 // has no escape sequences at all.
-func NewTheme(p termenv.Profile, dark, plain bool) *Theme {
-	return newTheme(&palette, p, dark, plain)
-}
+func NewTheme(p termenv.Profile, dark, plain bool) *Theme { return newTheme(usual, p, dark, plain) }
 
-func newTheme(colours *[roles]lipgloss.AdaptiveColor, p termenv.Profile, dark, plain bool) *Theme {
+func newTheme(palette int, p termenv.Profile, dark, plain bool) *Theme {
 	t := &Theme{sequences: map[Style]string{}, plain: plain}
 	if p == termenv.ANSI {
-		colours = &basicPalette
+		palette = basic
 	}
-	for r, c := range colours {
-		hex, code := c.Light, ""
+	for r := range colours {
+		name, code := colours[r][palette][1], ""
 		if dark {
-			hex = c.Dark
+			name = colours[r][palette][0]
 		}
-		if colour := p.Color(hex); colour != nil && p != termenv.Ascii {
+		if colour := p.Color(name); colour != nil && p != termenv.Ascii {
 			code = ";" + colour.Sequence(false)
 		}
 		for attributes, codes := range map[Style]string{0: "", bold: ";1", reverse: ";7", bold | reverse: ";1;7"} {
@@ -186,18 +143,9 @@ func DetectTheme(w io.Writer, b Background) *Theme {
 	if os.Getenv("NO_COLOR") != "" {
 		profile = termenv.Ascii
 	}
-	dark := b == DarkBackground
-	colours := &palette
-	switch b {
-	case HighContrast:
-		colours = &contrastPalette
-	case ColourBlind:
-		colours = &colourBlindPalette
-	}
-	if b != DarkBackground && b != LightBackground {
-		dark = HasDarkBackground()
-	}
-	return newTheme(colours, profile, dark, os.Getenv("TERM") == "dumb")
+	dark := b == DarkBackground || b != LightBackground && HasDarkBackground()
+	palette := map[Background]int{HighContrast: highContrast, ColourBlind: colourBlind}[b] // else usual
+	return newTheme(palette, profile, dark, os.Getenv("TERM") == "dumb")
 }
 
 // Plain reports whether the terminal gets no escape sequences at all.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/charmbracelet/lipgloss"
 	"github.com/muesli/termenv"
 )
 
@@ -47,20 +46,20 @@ func contrast(a, b rgb) float64 {
 }
 
 func TestTextReachesContrast(t *testing.T) {
-	checkContrast(t, palette, 4.5, 1.3)
-	checkContrast(t, contrastPalette, 7, 4.5)
-	checkContrast(t, colourBlindPalette, 4.5, 1.3)
+	checkContrast(t, usual, 4.5, 1.3)
+	checkContrast(t, highContrast, 7, 4.5)
+	checkContrast(t, colourBlind, 4.5, 1.3)
 }
 
 // checkContrast checks a palette: of text, and of rules and grids.
-func checkContrast(t *testing.T, palette [roles]lipgloss.AdaptiveColor, text, rules float64) {
+func checkContrast(t *testing.T, palette int, text, rules float64) {
 	t.Helper()
 	for r := Brand; r < roles; r++ {
 		want := text
 		if r == Faint {
 			want = rules
 		}
-		for i, colour := range []string{palette[r].Dark, palette[r].Light} {
+		for i, colour := range colours[r][palette] {
 			for _, bg := range [][]string{darkBackgrounds, lightBackgrounds}[i] {
 				if got := contrast(linear(t, colour), linear(t, bg)); got < want {
 					t.Errorf("role %d: %s on %s has %.2f:1, want %.1f:1", r, colour, bg, got, want)
@@ -109,12 +108,14 @@ func difference(t *testing.T, a, b string, sight [3]rgb) float64 {
 
 // least is the least difference between any two of the styles, for any sight, on dark and
 // on light backgrounds.
-func least(t *testing.T, p [roles]lipgloss.AdaptiveColor, styles []Style) float64 {
+func least(t *testing.T, palette int, styles []Style) float64 {
 	d := math.Inf(1)
 	for _, m := range sights {
 		for i, a := range styles {
 			for _, b := range styles[:i] {
-				d = min(d, difference(t, p[a].Dark, p[b].Dark, m), difference(t, p[a].Light, p[b].Light, m))
+				for i := range colours[a][palette] {
+					d = min(d, difference(t, colours[a][palette][i], colours[b][palette][i], m))
+				}
 			}
 		}
 	}
@@ -138,7 +139,7 @@ func TestColoursCanBeToldApart(t *testing.T) {
 		{"speakers", speaker, 0.06, 0.06, 0.11}, {"first four speakers", speaker[:4], 0.10, 0.10, 0.18},
 		{"good, warning, bad", []Style{Good, Warn, Bad}, 0, 0, 0.18},
 	} {
-		usual, contrast, colourBlind := least(t, palette, c.styles), least(t, contrastPalette, c.styles), least(t, colourBlindPalette, c.styles)
+		usual, contrast, colourBlind := least(t, usual, c.styles), least(t, highContrast, c.styles), least(t, colourBlind, c.styles)
 		if usual < c.usual || contrast < c.contrast || colourBlind < c.colourBlind || colourBlind <= usual {
 			t.Errorf("%s differ by %.3f, with high contrast by %.3f, for colour blindness by %.3f; want %+v", c.name, usual, contrast, colourBlind, c)
 		}
@@ -147,10 +148,10 @@ func TestColoursCanBeToldApart(t *testing.T) {
 
 // Where a terminal has fewer colours, they are not those of the palettes.
 func TestFewColoursCanBeToldApart(t *testing.T) {
-	for name, colours := range map[string]*[roles]lipgloss.AdaptiveColor{"default": &palette, "contrast": &contrastPalette, "colour-blind": &colourBlindPalette} {
+	for palette := range palettes {
 		for _, p := range []termenv.Profile{termenv.ANSI256, termenv.ANSI} {
 			for _, dark := range []bool{true, false} {
-				th := newTheme(colours, p, dark, false)
+				th := newTheme(palette, p, dark, false)
 				var of []string
 				for i := range speakers {
 					of = append(of, th.sequences[Speaker(i)])
@@ -158,7 +159,7 @@ func TestFewColoursCanBeToldApart(t *testing.T) {
 				for _, group := range [][]string{of, {th.sequences[Good], th.sequences[Warn], th.sequences[Bad]}} {
 					for i, c := range group {
 						if slices.Contains(group[:i], c) {
-							t.Errorf("%s, profile %v, dark %v: %q appears twice in %q", name, p, dark, c, group)
+							t.Errorf("palette %d, profile %v, dark %v: %q appears twice in %q", palette, p, dark, c, group)
 						}
 					}
 				}
@@ -198,14 +199,14 @@ func (s *sgr) apply(params string) {
 
 func TestStyleChangesArriveWhereTheyShould(t *testing.T) {
 	for _, p := range []termenv.Profile{termenv.TrueColor, termenv.ANSI256, termenv.ANSI, termenv.Ascii} {
-		th, colours := NewTheme(p, true, false), &palette
+		th, palette := NewTheme(p, true, false), usual
 		if p == termenv.ANSI {
-			colours = &basicPalette
+			palette = basic
 		}
 		want := map[Style]sgr{}
 		for r := range roles {
 			foreground := ""
-			if c := p.Color(colours[r].Dark); c != nil {
+			if c := p.Color(colours[r][palette][0]); c != nil {
 				foreground = c.Sequence(false)
 			}
 			for _, s := range []Style{r, r.Bold(), r.Reverse(), r.Bold().Reverse()} {
