@@ -231,38 +231,39 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 		}
 		return nil
 	}
-	names := []string{msg.String()}
-	if msg.Alt && m.bound(names[0]) == nil { // esc and another key, read at once
+	if msg.Alt && b == nil { // esc and another key, read at once
 		msg.Alt = false
 		return tea.Batch(m.key(tea.KeyMsg{Type: tea.KeyEsc}), m.key(msg))
 	}
-	if msg.Type == tea.KeyRunes && !msg.Alt {
-		names = names[:0]
-		for _, r := range msg.Runes {
-			names = append(names, string(r))
-		}
+	if msg.Type != tea.KeyRunes || msg.Alt {
+		return m.press(msg.String(), always)
 	}
 	var cmds []tea.Cmd
-	for i, name := range names {
-		if m.input != nil && i > 0 { // the previous key began a text input: the rest is text
+	for i, r := range msg.Runes {
+		if m.input != nil { // the previous key began a text input: the rest is text
 			cmds = append(cmds, m.inputKey(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]}))
 			break
 		}
-		if m.question != nil && !always {
-			cmd, taken := m.questionKey(name)
-			if cmds = append(cmds, cmd); taken {
-				continue
-			}
-		}
-		if m.choice != nil && !always {
-			m.choiceKey(name)
-			continue
-		}
-		if b := m.bound(name); b != nil {
-			cmds = append(cmds, m.act(b, name))
-		}
+		cmds = append(cmds, m.press(string(r), always))
 	}
 	return tea.Batch(cmds...)
+}
+
+// press is for a key that is no text: of the prompt, or of a binding.
+func (m *model) press(name string, always bool) tea.Cmd {
+	if m.question != nil && !always {
+		if cmd, taken := m.questionKey(name); taken {
+			return cmd
+		}
+	}
+	if m.choice != nil && !always {
+		m.choiceKey(name)
+		return nil
+	}
+	if b := m.bound(name); b != nil {
+		return m.act(b, name)
+	}
+	return nil
 }
 
 // act does what a binding does, for a key or by name.

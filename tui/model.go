@@ -84,11 +84,12 @@ type model struct {
 	mouse       bool
 
 	// What the user is doing.
-	selected  string         // label of the selected lane, or ""
-	input     *textInput     // text that is being typed, or nil
-	choice    *laneChoice    // a question for a lane, or nil
-	question  *voiceQuestion // nil = nothing is asked
-	voices    voiceOffers
+	selected  string          // label of the selected lane, or ""
+	input     *textInput      // text that is being typed, or nil
+	choice    *laneChoice     // a question for a lane, or nil
+	question  *voiceQuestion  // nil = nothing is asked
+	offered   map[string]bool // labels whose voice the user was asked about
+	corrected int64           // revision of the annotations that Memory.Correct has seen
 	separate  map[string]bool // new labels that the user said are other people
 	bookmark  float64         // position of the bookmark reached last; -1 = none
 	cursor    float64         // position in a view that stands still; -1 = none
@@ -104,8 +105,7 @@ type model struct {
 }
 
 func newModel(ctx context.Context, o Options, t *canvas.Theme, g *canvas.Glyphs) *model {
-	m := &model{ctx: ctx, o: o, theme: t, glyphs: g, now: time.Now, w: 80, h: 24, bookmark: -1, cursor: -1, mouse: o.Mouse, annotations: o.Annotations, separate: map[string]bool{}, running: map[string]bool{}}
-	m.voices.asked = map[string]bool{}
+	m := &model{ctx: ctx, o: o, theme: t, glyphs: g, now: time.Now, w: 80, h: 24, bookmark: -1, cursor: -1, mouse: o.Mouse, annotations: o.Annotations, separate: map[string]bool{}, running: map[string]bool{}, offered: map[string]bool{}}
 	if m.annotations == nil {
 		m.annotations = protocol.NewAnnotationsStore(protocol.Annotations{})
 	}

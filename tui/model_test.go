@@ -83,7 +83,7 @@ func anyState(t *rapid.T) display.State {
 		Position: number.Draw(t, "position"), Sent: number.Draw(t, "sent"), Length: number.Draw(t, "length"),
 		Level:  display.Level{RMS: rapid.Float32().Draw(t, "rms"), Peak: rapid.SampledFrom([]float32{0, 0.5, 1, 7, float32(math.NaN()), float32(math.Inf(1))}).Draw(t, "peak")},
 		Source: text.Draw(t, "source"), SourceNotice: text.Draw(t, "notice"), Server: text.Draw(t, "server"),
-		Conn: display.ConnState(rapid.IntRange(-1, 5).Draw(t, "link")), ConnReason: text.Draw(t, "reason"),
+		Conn: display.ConnState(rapid.IntRange(0, 5).Draw(t, "link")), ConnReason: text.Draw(t, "reason"),
 		ChunksSent: rapid.Int64().Draw(t, "chunks"), Dropped: rapid.Int64Range(0, 1e12).Draw(t, "dropped"), Overflows: rapid.Int64Range(0, 9).Draw(t, "overflows"),
 		Ahead: time.Duration(rapid.Int64().Draw(t, "ahead")),
 	}

@@ -32,22 +32,20 @@ func (m *model) click(msg tea.MouseMsg) {
 	if m.presenter || m.list != nil && m.clickList(msg) {
 		return
 	}
-	by := 0
 	switch msg.Button {
-	case tea.MouseButtonWheelUp, tea.MouseButtonWheelLeft:
-		by = -1
-	case tea.MouseButtonWheelDown, tea.MouseButtonWheelRight:
-		by = 1
 	case tea.MouseButtonLeft:
 		m.clickAt(msg.X, msg.Y)
-	default:
-		return
+	case tea.MouseButtonWheelUp, tea.MouseButtonWheelLeft:
+		m.wheel(-1, msg.Ctrl)
+	case tea.MouseButtonWheelDown, tea.MouseButtonWheelRight:
+		m.wheel(1, msg.Ctrl)
 	}
-	switch {
-	case by == 0:
-	case msg.Ctrl:
+}
+
+func (m *model) wheel(by int, zoom bool) {
+	if zoom {
 		zoomBy(by)(m)
-	default:
+	} else {
 		scrollBy(0.1 * float64(by))(m)
 	}
 }

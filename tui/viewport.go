@@ -207,7 +207,9 @@ func (w window) bookmarks(bookmarks []protocol.Bookmark, f func(column int)) {
 // turn as far as it is decided.
 func (w window) coverSpeech(cells []uint8, s display.State, lane protocol.Lane) {
 	clear(cells)
-	w.coverTurns(cells, lane.Turns)
+	for _, t := range w.turns(lane.Turns) {
+		w.cover(cells, t.Start, t.End)
+	}
 	if t, ok := w.openTurn(s, lane); ok {
 		w.cover(cells, t.Start, t.End)
 	}
@@ -256,13 +258,6 @@ func (w window) overlap(s *display.Session) []float64 {
 		end = max(end, t.End)
 	}
 	return cells
-}
-
-// coverTurns adds turns, which are in order and without overlap.
-func (w window) coverTurns(cells []uint8, turns []protocol.Turn) {
-	for _, t := range w.turns(turns) {
-		w.cover(cells, t.Start, t.End)
-	}
 }
 
 // cover adds a stretch in seconds. However short it is, it covers an eighth of a

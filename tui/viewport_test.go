@@ -210,7 +210,7 @@ func TestTickStepsByZoom(t *testing.T) {
 	}
 }
 
-// coverSlowly is coverTurns without bisection and without shortcuts: each eighth
+// coverSlowly is coverSpeech without bisection and without shortcuts: each eighth
 // of each cell by itself.
 func coverSlowly(turns []protocol.Turn, first, cells int, cellDur float64) []uint8 {
 	masks := make([]uint8, cells)
@@ -249,7 +249,7 @@ func TestCoverTurns(t *testing.T) {
 		first := rapid.IntRange(-50, 200).Draw(t, "first")
 		cellDur := rapid.Float64Range(0.02, 20).Draw(t, "cellDur")
 		got := make([]uint8, cells)
-		window{cells: cells, first: first, cellDur: cellDur}.coverTurns(got, turns)
+		window{cells: cells, first: first, cellDur: cellDur}.coverSpeech(got, display.State{}, protocol.Lane{Turns: turns})
 		// A turn that only rounding brings into the window may be missed, by
 		// an eighth of a cell at either end.
 		want := coverSlowly(turns, first, cells, cellDur)

@@ -7,16 +7,10 @@ import (
 	"hubbub/tui/display"
 )
 
-// voiceOffers is what the screen knows about learning voices.
-type voiceOffers struct {
-	asked     map[string]bool // labels whose voice the user was asked about
-	corrected int64           // revision of the annotations that Correct has seen
-}
-
 // offerToRemember asks once, after a speaker got a name, whether to remember the
 // voice. It does not ask about a voice under the name by which it was recognised.
 func (m *model) offerToRemember(label string) {
-	if m.o.Memory == nil || !m.o.Memory.Asks() || m.voices.asked[label] || m.state.Watching {
+	if m.o.Memory == nil || !m.o.Memory.Asks() || m.offered[label] || m.state.Watching {
 		return
 	}
 	if p, named := m.named(label); named && m.session().Match(label) != p.Name {
@@ -43,7 +37,7 @@ func (m *model) askRemember(label string) {
 		m.notify(m.keyOf("name")+" names the speaker first", canvas.Dim)
 		return
 	}
-	m.voices.asked[label] = true
+	m.offered[label] = true
 	text := "remember the voice of " + p.Name + ", on this machine only?"
 	if m.o.Memory.Stored(p.Name) {
 		text = "a voice of " + p.Name + " is stored already: replace it with this one?"
@@ -83,9 +77,9 @@ func (m *model) questionKey(name string) (cmd tea.Cmd, taken bool) {
 // remember learns a voice.
 func (m *model) remember(label, name string) tea.Cmd {
 	return m.runAsync("voice of "+label, "learning the voice of "+name, func() (string, error) { return m.o.Memory.Remember(label) }, func(err error) {
-		m.voices.corrected = -1 // the name may have changed meanwhile
+		m.corrected = -1 // the name may have changed meanwhile
 		if err != nil {
-			delete(m.voices.asked, label)
+			delete(m.offered, label)
 			return
 		}
 		m.o.Voices = m.o.Memory.Folder() // which the help shows
@@ -100,8 +94,8 @@ func (m *model) neverRemember() tea.Cmd {
 // correctVoices applies changed names to what was learnt in this session.
 func (m *model) correctVoices() tea.Cmd {
 	_, revision := m.annotations.Load()
-	if m.o.Memory == nil || len(m.running) > 0 || m.voices.corrected == revision {
+	if m.o.Memory == nil || len(m.running) > 0 || m.corrected == revision {
 		return nil
 	}
-	return m.runAsync("correct voices", "", m.o.Memory.Correct, func(error) { m.voices.corrected = revision })
+	return m.runAsync("correct voices", "", m.o.Memory.Correct, func(error) { m.corrected = revision })
 }

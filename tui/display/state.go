@@ -99,21 +99,9 @@ const (
 
 // String is the word on the screen.
 func (c ConnState) String() string {
-	switch c {
-	case Connecting:
-		return "connecting"
-	case Open:
-		return "connected"
-	case Draining:
-		return "finishing"
-	case Closed:
-		return "closed"
-	case Failed:
-		return "failed"
-	case Reconnecting:
-		return "reconnecting"
-	}
-	return "unknown"
+	return [...]string{
+		Connecting: "connecting", Open: "connected", Draining: "finishing", Closed: "closed", Failed: "failed", Reconnecting: "reconnecting",
+	}[c]
 }
 
 // Over reports whether the session is, normally or not.

@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"hubbub/protocol"
-	"hubbub/protocol/trace"
 	"hubbub/tui/display"
 )
 
@@ -20,7 +19,7 @@ const (
 	FormatJSON   Format = "json"   // {"speaker":"SPEAKER_00","start":1.24,"end":3.863}
 	FormatEvents Format = "events" // stream messages as received
 	FormatRTTM   Format = "rttm"   // SPEAKER NAME 1 1.240 2.623 <NA> <NA> SPEAKER_00 <NA> <NA>
-	FormatWire   Format = "wire"   // {"n":7,"at":"...","dir":"out","kind":"chunk",...}
+	FormatWire   Format = "wire"   // records of the connection, which no Printer has
 )
 
 // Printer writes a session as text, one record per line, each with one write as
@@ -72,14 +71,6 @@ func (p *Printer) Event(e protocol.Event) error {
 		return nil
 	}
 	return p.line(string(e.Raw))
-}
-
-// Wire writes a record of the connection. Only the format wire has records.
-func (p *Printer) Wire(r trace.Record) error {
-	if p.format != FormatWire {
-		return nil
-	}
-	return p.line(r.Line())
 }
 
 func (p *Printer) line(s string) error {

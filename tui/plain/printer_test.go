@@ -11,7 +11,6 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/errno"
 	"hubbub/protocol/testkit"
-	"hubbub/protocol/trace"
 	"hubbub/tui/display"
 )
 
@@ -99,23 +98,6 @@ func TestPrinterKeepsItsFirstError(t *testing.T) {
 	for range 2 {
 		if err := p.Turn(threeTurns[0]); err == nil || !strings.Contains(err.Error(), "disk full") {
 			t.Errorf("a full disk gives %v", err)
-		}
-	}
-}
-
-// Records of the connection are printed by the format wire and no other.
-func TestPrinterWire(t *testing.T) {
-	r := trace.Record{Number: 7, Dir: trace.Incoming, Kind: trace.KindClose, Code: 1000}
-	for _, format := range []Format{FormatWire, FormatLines} {
-		var b bytes.Buffer
-		p := NewPrinter(&b, format, "live")
-		testkit.NoError(t, p.Wire(r))
-		want := ""
-		if format == FormatWire {
-			want = r.Line() + "\n"
-		}
-		if b.String() != want {
-			t.Errorf("%s: %q, want %q", format, b.String(), want)
 		}
 	}
 }

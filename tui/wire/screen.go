@@ -71,10 +71,8 @@ type painter struct {
 }
 
 // Draw draws the view on the whole screen, but for its last line.
-func (v *View) Draw(c *canvas.Canvas, s Screen) { painter{v, s}.draw(c) }
-
-func (p painter) draw(c *canvas.Canvas) {
-	l := newLayout(p.H, p.raw)
+func (v *View) Draw(c *canvas.Canvas, s Screen) {
+	p, l := painter{v, s}, newLayout(s.H, v.raw)
 	p.drawHeader(c)
 	verdict, figures := p.verdict(), p.figures()
 	if l.figuresY > 0 {
@@ -90,7 +88,7 @@ func (p painter) draw(c *canvas.Canvas) {
 		p.drawGapChart(c, l.chartY)
 	}
 	if l.ruleY > 0 {
-		p.drawTitledRule(c, l.ruleY, "")
+		c.Fill(0, l.ruleY, p.W, 1, p.Glyphs.Rule, canvas.Faint)
 	}
 	rows := p.visibleRows()
 	p.drawList(c, l, rows)
@@ -101,9 +99,7 @@ func (p painter) draw(c *canvas.Canvas) {
 
 func (p painter) drawTitledRule(c *canvas.Canvas, y int, title string) {
 	c.Fill(0, y, p.W, 1, p.Glyphs.Rule, canvas.Faint)
-	if title != "" {
-		c.Text(2, y, p.W-4, " "+title+" ", canvas.Dim)
-	}
+	c.Text(2, y, p.W-4, " "+title+" ", canvas.Dim)
 }
 
 func (p painter) drawHeader(c *canvas.Canvas) {

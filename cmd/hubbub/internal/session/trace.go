@@ -12,7 +12,6 @@ import (
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/trace"
-	"hubbub/tui/plain"
 )
 
 // traceQueue is how many records may wait for standard output before the
@@ -29,12 +28,12 @@ func printTrace(ctx context.Context, w io.Writer) (printing context.Context, t t
 	queue := trace.NewQueue(traceQueue)
 	printed := make(chan error, 1)
 	go func() {
-		out := plain.NewPrinter(w, plain.FormatWire, "")
 		var err error
 		for r := range queue.Records() {
-			if err = out.Wire(r); err != nil { // which the queued records repeat
+			if _, err = io.WriteString(w, r.Line()+"\n"); err != nil {
 				cancel(errTraceOutput)
 				queue.Close()
+				break
 			}
 		}
 		printed <- err
