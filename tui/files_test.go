@@ -31,14 +31,14 @@ func TestRecordKey(t *testing.T) {
 	screenHas(t, m, text)
 	s.Recording = &display.Recording{Length: 3, Bytes: 96000}
 	m.later(s)
-	text = display.RecordedText("/tmp/monday", 3, 96000, 1, 2)
+	text = "recorded 0:03 into /tmp/monday: 1 turn of 2 speakers, 96.0 kB"
 	cmd = press(m, ":", "rec", "enter")
 	for range 2 * confirmTime / time.Second {
 		screenHas(t, m, "stopping the recording")
 		m.tickLater()
 	}
 	m.Update(runCommand(cmd))
-	screenHas(t, m, "recorded 0:03 into /tmp/monday: 1 turn of 2 speakers, 96.0 kB")
+	screenHas(t, m, text)
 	fails = hint.Add(errors.New("cannot record"), "Choose another folder.")
 	m.Update(runCommand(press(m, "R")))
 	screenHas(t, m, "cannot record")

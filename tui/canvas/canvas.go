@@ -187,44 +187,41 @@ func (c *Canvas) Render(t *Theme) string {
 		if y > 0 {
 			b.WriteByte('\n')
 		}
-		row := c.cells[y*c.Width : (y+1)*c.Width]
-		end := len(row)
-		for end > 0 && row[end-1].blank() {
-			end--
-		}
-		current := Plain
-		for x, cl := range row[:end] {
-			if cl.continuation {
-				continue
-			}
-			want := cl.style
-			if cl.blank() && current&reverse == 0 {
-				want = current // a blank looks the same in any style
-			}
-			if want != current {
-				t.change(&b, current, want)
-				current = want
-			}
-			switch {
-			case cl.text == "":
-				b.WriteByte(' ')
-			case cl.variable && !t.plain:
-				w := 1
-				for x+w < len(row) && row[x+w].continuation {
-					w++
-				}
-				// Erase the cells, write, and set the cursor behind them: whatever
-				// width the terminal assumes, the rest of the line is in place.
-				b.WriteString(ansi.EraseCharacter(w))
-				b.WriteString(cl.text)
-				b.WriteString(ansi.CursorHorizontalAbsolute(x + w + 1))
-			default:
-				b.WriteString(cl.text)
-			}
-		}
-		if current != Plain {
-			t.change(&b, current, Plain)
-		}
+		renderRow(&b, c.cells[y*c.Width:(y+1)*c.Width], t)
 	}
 	return b.String()
+}
+
+func renderRow(b *strings.Builder, row []cell, t *Theme) {
+	end := len(row)
+	for end > 0 && row[end-1].blank() {
+		end--
+	}
+	current := Plain
+	for x, cl := range row[:end] {
+		if cl.continuation {
+			continue
+		}
+		if !cl.blank() || current&reverse != 0 { // else a blank looks the same in any style
+			t.change(b, current, cl.style)
+			current = cl.style
+		}
+		switch {
+		case cl.text == "":
+			b.WriteByte(' ')
+		case cl.variable && !t.plain:
+			w := 1
+			for x+w < len(row) && row[x+w].continuation {
+				w++
+			}
+			// Erase the cells, write, and set the cursor behind them: whatever
+			// width the terminal assumes, the rest of the line is in place.
+			b.WriteString(ansi.EraseCharacter(w))
+			b.WriteString(cl.text)
+			b.WriteString(ansi.CursorHorizontalAbsolute(x + w + 1))
+		default:
+			b.WriteString(cl.text)
+		}
+	}
+	t.change(b, current, Plain)
 }

@@ -221,11 +221,6 @@ const (
 	MeterFloor = -60
 )
 
-// RecordedText says in one line where a recording is and what it contains.
-func RecordedText(dir string, length float64, bytes int64, turns, speakers int) string {
-	return fmt.Sprintf("recorded %s into %s: %s of %s, %s", Clock(length), dir, Count(turns, "turn"), Count(speakers, "speaker"), Bytes(bytes))
-}
-
 // HealthSegments are the lag of the newest event, with the largest one if withMax
 // is set, and the time since the service last sent something.
 func HealthSegments(h trace.Health, rank int, withMax bool) (segments canvas.Line) {
