@@ -47,16 +47,13 @@ type diarizeFlags struct {
 	wordsFlags
 }
 
-// diarizeFiles are the file extensions of the outputs, in the order of the help.
-var diarizeFiles = []struct{ output, extension string }{
-	{"rttm", ".rttm"}, {"json", ".ndjson"}, {"lines", ".txt"}, {"csv", ".csv"}, {"vtt", ".vtt"}, {"audacity", ".labels.txt"}, {"html", ".html"},
+// diarizeExtensions are the file extensions of the outputs.
+var diarizeExtensions = map[string]string{
+	"rttm": ".rttm", "json": ".ndjson", "lines": ".txt", "csv": ".csv", "vtt": ".vtt", "audacity": ".labels.txt", "html": ".html",
 }
 
 func newDiarize(a *App) *cobra.Command {
-	var outputs []string
-	for _, f := range diarizeFiles {
-		outputs = append(outputs, f.output)
-	}
+	outputs := []string{"rttm", "json", "lines", "csv", "vtt", "audacity", "html"}
 	people := newCount(0, offline.MaxSpeakers)
 	f := &diarizeFlags{output: choice{"", outputs}, speakers: people, minSpeakers: people, maxSpeakers: people}
 	cmd := &cobra.Command{
@@ -213,16 +210,41 @@ func (d *diarizer) fail(ctx context.Context, i int, err error) error {
 // paths are the files to write, "" for standard output. Existing files are
 // replaced only if the user agrees.
 func (d *diarizer) paths(files []string) ([]string, error) {
-	paths, names := make([]string, len(files)), make([]string, len(files))
+	names, err := d.names(files)
+	if err != nil {
+		return nil, err
+	}
+	paths := make([]string, len(files))
+	if d.flags.out == "" {
+		if len(files) > 1 && d.flags.output.value != "rttm" {
+			return nil, usage.Error("standard output takes several files only as rttm, which names them", "Give a folder with --out, or choose --output rttm.")
+		}
+		return paths, nil
+	}
+	for i, name := range names {
+		paths[i] = filepath.Join(d.flags.out, name+diarizeExtensions[d.flags.output.value])
+	}
+	if !d.flags.force {
+		if err := d.mayReplace(paths, "--out"); err != nil {
+			return nil, err
+		}
+	}
+	err = os.MkdirAll(d.flags.out, 0o777)
+	if err == nil { // that no file can be written is better known before hours of audio are processed
+		err = atomicfile.Check(d.flags.out)
+	}
+	if err != nil {
+		return nil, hint.Add(err, "Choose another folder with --out.")
+	}
+	return paths, nil
+}
+
+// names returns the names of the results, and rejects files that cannot be diarized together.
+func (d *diarizer) names(files []string) ([]string, error) {
+	names := make([]string, len(files))
 	nameOf := capture.FileName
 	if d.flags.out == "" { // rttm, which names them
 		nameOf = capture.RTTMName
-	}
-	var extension string
-	for _, f := range diarizeFiles {
-		if f.output == d.flags.output.value {
-			extension = f.extension
-		}
 	}
 	for i, file := range files {
 		if file == "-" {
@@ -238,29 +260,8 @@ func (d *diarizer) paths(files []string) ([]string, error) {
 		if first := slices.IndexFunc(names[:i], func(name string) bool { return sameName(name, names[i], runtime.GOOS) }); first >= 0 {
 			return nil, usage.Error(fmt.Sprintf("the results of %s and %s have the same name, %s", files[first], file, names[i]), "Diarize them one after the other, into different folders or files.")
 		}
-		if d.flags.out != "" {
-			paths[i] = filepath.Join(d.flags.out, names[i]+extension)
-		}
 	}
-	if d.flags.out == "" {
-		if len(files) > 1 && d.flags.output.value != "rttm" {
-			return nil, usage.Error("standard output takes several files only as rttm, which names them", "Give a folder with --out, or choose --output rttm.")
-		}
-		return paths, nil
-	}
-	if !d.flags.force {
-		if err := d.mayReplace(paths, "--out"); err != nil {
-			return nil, err
-		}
-	}
-	err := os.MkdirAll(d.flags.out, 0o777)
-	if err == nil { // that no file can be written is better known before hours of audio are processed
-		err = atomicfile.Check(d.flags.out)
-	}
-	if err != nil {
-		return nil, hint.Add(err, "Choose another folder with --out.")
-	}
-	return paths, nil
+	return names, nil
 }
 
 // expand gives the files that match a pattern such as *.flac, which no shell of Windows does.

@@ -104,39 +104,35 @@ func (a *App) export(ctx context.Context, dir string, f *exportFlags) error {
 	for _, w := range rec.Warnings {
 		a.notice("%s", w)
 	}
-	var paths []string
-	if f.to != "-" {
-		if paths, err = exportPaths(dir, f.to, formats); err != nil {
+	if f.to == "-" {
+		content, err := a.exported(ctx, rec, f.refine)
+		if err != nil {
 			return err
 		}
+		return export.Write(a.Stdout, formats[0], content.Document(".", f.audio.value))
+	}
+	paths, err := exportPaths(dir, f.to, formats)
+	if err != nil {
+		return err
 	}
 	if !f.force {
 		if err := a.mayReplace(paths, "--to"); err != nil {
 			return err
 		}
 	}
-	if f.to != "-" { // before the second pass, which takes minutes
-		made, err := makeFolder(filepath.Dir(paths[0]))
-		if err != nil {
+	// What fails is better known before the second pass, which takes minutes.
+	if folder := filepath.Dir(paths[0]); !exists(folder) {
+		if err := os.MkdirAll(folder, 0o777); err != nil {
 			return recording.ExportError(err)
 		}
-		defer func() { _ = os.Remove(made) }() // only if nothing was written
-		if err := recording.CheckExport(paths[0]); err != nil {
-			return err
-		}
+		defer func() { _ = os.Remove(folder) }() // only if nothing was written
 	}
-	content := rec.Content(rec.Annotations)
-	if f.refine {
-		if content.Turns, err = a.refine(ctx, rec); err != nil {
-			return err
-		}
-		// Audio that no stream has decided may be in the recording. What the device did not deliver is not.
-		content.Info.Gaps = slices.DeleteFunc(content.Info.Gaps, func(g protocol.Span) bool {
-			return slices.ContainsFunc(content.Turns, func(t protocol.Turn) bool { return t.Start < g.End && g.Start < t.End })
-		})
+	if err := recording.CheckExport(paths[0]); err != nil {
+		return err
 	}
-	if f.to == "-" {
-		return export.Write(a.Stdout, formats[0], content.Document(".", f.audio.value))
+	content, err := a.exported(ctx, rec, f.refine)
+	if err != nil {
+		return err
 	}
 	for i, format := range formats {
 		if err := recording.WriteExport(paths[i], format, content.Document(filepath.Dir(paths[i]), f.audio.value), true); err != nil {
@@ -149,12 +145,20 @@ func (a *App) export(ctx context.Context, dir string, f *exportFlags) error {
 	return nil
 }
 
-// makeFolder makes a folder, and returns its path if it did not exist.
-func makeFolder(dir string) (made string, err error) {
-	if _, err := os.Stat(dir); err == nil {
-		return "", nil
+// exported is the content of a recording, with refine after the second pass.
+func (a *App) exported(ctx context.Context, rec *recording.Recording, refine bool) (content recording.Content, err error) {
+	content = rec.Content(rec.Annotations)
+	if !refine {
+		return content, nil
 	}
-	return dir, os.MkdirAll(dir, 0o777)
+	if content.Turns, err = a.refine(ctx, rec); err != nil {
+		return content, err
+	}
+	// Audio that no stream has decided may be in the recording. What the device did not deliver is not.
+	content.Info.Gaps = slices.DeleteFunc(content.Info.Gaps, func(g protocol.Span) bool {
+		return slices.ContainsFunc(content.Turns, func(t protocol.Turn) bool { return t.Start < g.End && g.Start < t.End })
+	})
+	return content, nil
 }
 
 // exportPaths is the path of each format.

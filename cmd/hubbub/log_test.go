@@ -14,9 +14,9 @@ import (
 // queued, and how many were not.
 func TestLogThatNobodyReads(t *testing.T) {
 	t.Parallel()
-	flags := logFlags{format: choice{value: "json"}, level: choice{value: "info"}}
+	flags := serveFlags{logFormat: choice{value: "json"}, logLevel: choice{value: "info"}}
 	r, w := io.Pipe()
-	log, end := startLog(w, flags.handler)
+	log, end := startLog(w, flags.logHandler)
 	const dropped = 10
 	for range queuedLines + dropped + 1 { // one is being written, or still queued
 		log.Info("line")

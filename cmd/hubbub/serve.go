@@ -38,7 +38,7 @@ type serveFlags struct {
 	faults                              []string
 	engine                              engineFlags
 	words                               wordsFlags
-	log                                 logFlags
+	logFormat, logLevel                 choice
 }
 
 func newServe(a *App) *cobra.Command {
@@ -47,7 +47,7 @@ func newServe(a *App) *cobra.Command {
 		tls:        parsed[certificate.Config]{value: certificate.Config{Mode: certificate.SelfSigned}, parse: certificate.Parse},
 		maxStreams: newCount(0, 1<<20), maxAccountStreams: newCount(0, localserver.MaxAccountStreams), jobs: newCount(0, 1<<10),
 		maxMedia: parsed[size]{value: localserver.DefaultMaxMedia, parse: parseSize}, accountStorage: parsed[size]{value: localserver.DefaultAccountStorage, parse: parseSize},
-		drain: newDuration(0, 0, maxDrain),
+		drain: newDuration(0, 0, maxDrain), logFormat: choice{"text", []string{"text", "json"}}, logLevel: choice{"info", []string{"debug", "info", "warn", "error"}},
 	}
 	o := &f.options
 	cmd := &cobra.Command{
@@ -73,7 +73,7 @@ transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
   hubbub serve --api-key secret --fault close=1011@10s,times=1 --fault event-lag=3s`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, endLog := startLog(a.Stderr, f.log.handler)
+			log, endLog := startLog(a.Stderr, f.logHandler)
 			defer func() {
 				if !endLog() { // nor would anybody read the error
 					a.Stderr = io.Discard
@@ -105,7 +105,8 @@ transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
 	flags.Var(&f.drain, "drain", "after SIGTERM, wait for at most `TIME` until the open streams have ended by themselves")
 	flags.StringVar(&o.MetricsAddr, "metrics-listen", "", "serve /metrics at `HOST:PORT` over plain HTTP, and no longer at the address of the service")
 	f.words.add(flags, "send what is said to clients that ask for it, from your `RECOGNISER`: "+recogniserHelp)
-	f.log.add(cmd)
+	f.logFormat.add(cmd, "log-format", "", "log `FORMAT`: text or json")
+	f.logLevel.add(cmd, "log-level", "", "lowest `LEVEL` that is logged: debug, info, warn or error")
 	flags.StringArrayVar(&f.faults, "fault", nil, "inject `FAULT`, from the list above; repeatable")
 	f.engine.add(flags)
 	_ = cmd.MarkFlagDirname("data")
@@ -142,23 +143,12 @@ func (f *serveFlags) serverOptions(logger *slog.Logger) (o localserver.Options, 
 	return o, err
 }
 
-// logFlags configure the log of a server.
-type logFlags struct {
-	format, level choice
-}
-
-func (f *logFlags) add(cmd *cobra.Command) {
-	f.format, f.level = choice{"text", []string{"text", "json"}}, choice{"info", []string{"debug", "info", "warn", "error"}}
-	f.format.add(cmd, "log-format", "", "log `FORMAT`: text or json")
-	f.level.add(cmd, "log-level", "", "lowest `LEVEL` that is logged: debug, info, warn or error")
-}
-
-// handler writes one line for each record, of the chosen level or above.
-func (f *logFlags) handler(w io.Writer) slog.Handler {
+// logHandler writes one line for each record, of the chosen level or above.
+func (f *serveFlags) logHandler(w io.Writer) slog.Handler {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(f.level.value)) // every choice is the name of a level
+	_ = level.UnmarshalText([]byte(f.logLevel.value)) // every choice is the name of a level
 	o := &slog.HandlerOptions{Level: level}
-	if f.format.value == "json" {
+	if f.logFormat.value == "json" {
 		return slog.NewJSONHandler(w, o)
 	}
 	return slog.NewTextHandler(w, o)

@@ -3,6 +3,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -88,11 +89,11 @@ type tally struct {
 	lags [maxLag + 1]int64 // events by their lag in milliseconds
 }
 
-// opened changes the number of open streams.
-func (t *tally) opened(change int) {
+// count changes what the report has so far.
+func (t *tally) count(change func(*Report)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.now.Open += change
+	change(&t.now)
 }
 
 func (t *tally) event(lag time.Duration) {
@@ -102,24 +103,16 @@ func (t *tally) event(lag time.Duration) {
 	t.lags[min(max(lag.Milliseconds(), 0), maxLag)]++
 }
 
-func (t *tally) drop(chunks int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.now.DroppedChunks += chunks
-}
-
 // ended counts the end of a stream; nil = the service closed it normally.
 func (t *tally) ended(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err == nil {
-		t.now.Completed++
-		return
-	}
-	t.now.Failed++
-	if t.now.Cause == nil {
-		t.now.Cause = err
-	}
+	t.count(func(r *Report) {
+		if err == nil {
+			r.Completed++
+		} else {
+			r.Failed++
+			r.Cause = cmp.Or(r.Cause, err)
+		}
+	})
 }
 
 func (t *tally) report() Report {

@@ -38,12 +38,16 @@ func (s *stream) run(ctx context.Context, start time.Time) error {
 		return err
 	}
 	defer conn.Close()
-	s.tally.opened(1)
-	defer s.tally.opened(-1)
+	s.tally.count(func(r *Report) { r.Open++ })
+	defer s.tally.count(func(r *Report) { r.Open-- })
 	received := make(chan struct{})
 	go func() {
 		defer close(received)
-		s.receive(conn)
+		for e := range conn.Events() {
+			if e.IsTurn() && e.Lag >= 0 { // else about audio that was never sent
+				s.tally.event(e.Lag)
+			}
+		}
 	}()
 	err = s.send(ctx, time.Now(), conn)
 	if err != nil {
@@ -65,7 +69,7 @@ func (s *stream) send(ctx context.Context, start time.Time, conn *client.Stream)
 	for seq := int64(0); seq < total; seq++ {
 		if oldest := int64(time.Since(start)/protocol.ChunkDuration) - maxBehind; seq < oldest {
 			oldest = min(oldest, total-1)
-			s.tally.drop(oldest - seq)
+			s.tally.count(func(r *Report) { r.DroppedChunks += oldest - seq })
 			seq = oldest
 		}
 		if protocol.Sleep(ctx, time.Until(start.Add(time.Duration(seq+1)*protocol.ChunkDuration))) != nil {
@@ -83,13 +87,4 @@ func (s *stream) send(ctx context.Context, start time.Time, conn *client.Stream)
 		}
 	}
 	return conn.EndOfStream()
-}
-
-// receive measures the lag of events until the stream is over.
-func (s *stream) receive(conn *client.Stream) {
-	for e := range conn.Events() {
-		if e.IsTurn() && e.Lag >= 0 { // else about audio that was never sent
-			s.tally.event(e.Lag)
-		}
-	}
 }

@@ -86,10 +86,6 @@ type arrival struct {
 	Timestamp float64 `json:"at"`
 }
 
-func newArrival(position float64, e protocol.Event) arrival {
-	return arrival{protocol.Round1ms(position), protocol.Round1ms(e.Timestamp)}
-}
-
 func (a arrival) valid() bool {
 	return a.Timestamp >= 0 && a.Position >= 0 && a.Position <= protocol.MaxTimestamp
 }

@@ -279,7 +279,7 @@ func (w *Writer) Event(position float64, e protocol.Event) {
 	if w.wav == nil {
 		w.length.Store(int64(position * capture.SampleRate))
 	}
-	line, err := json.Marshal(newArrival(position, e))
+	line, err := json.Marshal(arrival{protocol.Round1ms(position), protocol.Round1ms(e.Timestamp)})
 	if err != nil {
 		w.fail(err)
 		return

@@ -119,7 +119,11 @@ func (l *Live) run(ctx context.Context, d Display) error {
 	l.mu.Lock()
 	l.unfinished = closed.Reason != client.Completed
 	l.mu.Unlock()
-	cause := cmp.Or(l.sourceErr(), closed.Err)
+	sourceErr := l.Chunks.Err()
+	if errors.Is(sourceErr, context.Canceled) { // by end or ctx
+		sourceErr = nil
+	}
+	cause := cmp.Or(sourceErr, closed.Err)
 	l.setOver(cause)
 	if recovered.Caught(sendErr) { // which closed the stream
 		return sendErr
@@ -214,14 +218,6 @@ func (l *Live) receive(d Display) error {
 	}
 	out.wordsFailed()
 	return out.failed
-}
-
-// sourceErr is why the source ended early: a failure, not end or ctx.
-func (l *Live) sourceErr() error {
-	if err := l.Chunks.Err(); !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
 }
 
 // waitNotice is how often a session whose input has ended says that it waits for

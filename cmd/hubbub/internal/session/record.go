@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -37,7 +38,8 @@ func (r *recordSwitch) toggle() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return display.RecordedText(done.Dir, done.Length, done.Bytes, done.Turns, done.Speakers), nil
+		return fmt.Sprintf("recorded %s into %s: %s of %s, %s", display.Clock(done.Length), done.Dir,
+			display.Count(done.Turns, "turn"), display.Count(done.Speakers, "speaker"), display.Bytes(done.Bytes)), nil
 	}
 	base := r.wanted
 	if base == "" {

@@ -72,7 +72,11 @@ func (r *Replay) deliver(d Display, steps []recording.Step) error {
 	if len(steps) == 0 {
 		return nil
 	}
-	names, owner := r.names()
+	annotations, _ := r.store.Load()
+	names := map[string]string{} // by the label that stands for a speaker
+	for _, s := range annotations.Speakers(r.play.Now().Timeline) {
+		names[s.Label] = s.Lane.Speaker
+	}
 	for _, s := range steps {
 		crash.TestHook("receive")
 		if s.Event.Raw != nil {
@@ -81,7 +85,7 @@ func (r *Replay) deliver(d Display, steps []recording.Step) error {
 			}
 		}
 		for _, t := range s.Turns {
-			t.Speaker = cmp.Or(names[owner(t)], t.Speaker)
+			t.Speaker = cmp.Or(names[annotations.Owner(t)], t.Speaker)
 			if t.Speaker != t.Match { // the user named the speaker, or the service withdrew the match
 				t.Match = ""
 			}
@@ -91,17 +95,6 @@ func (r *Replay) deliver(d Display, steps []recording.Step) error {
 		}
 	}
 	return nil
-}
-
-// names are the names of the speakers by the label that stands for them, which
-// owner returns for a turn.
-func (r *Replay) names() (names map[string]string, owner func(protocol.Turn) string) {
-	annotations, _ := r.store.Load()
-	names = map[string]string{}
-	for _, s := range annotations.Speakers(r.play.Now().Timeline) {
-		names[s.Label] = s.Lane.Speaker
-	}
-	return names, annotations.Owner
 }
 
 // measureLevels decodes the audio and collects its levels, which the screen
