@@ -4,10 +4,19 @@ package program
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
 )
+
+// withoutKeys is an environment without the API keys of this program, which no other one needs.
+func withoutKeys(env []string) []string {
+	return slices.DeleteFunc(env, func(variable string) bool {
+		name, _, _ := strings.Cut(strings.ToUpper(variable), "=")
+		return strings.HasPrefix(name, "HUBBUB_") && strings.HasSuffix(name, "_KEY")
+	})
+}
 
 // MaxComplaint limits what is kept of a process's standard error for a message, in bytes.
 const MaxComplaint = 2 << 10

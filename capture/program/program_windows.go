@@ -5,7 +5,8 @@ import (
 	"syscall"
 )
 
-// OwnProcess keeps ctrl+c of the console from a process.
+// OwnProcess keeps ctrl+c of the console, and API keys, from a process.
 func OwnProcess(cmd *exec.Cmd) {
+	cmd.Env = withoutKeys(cmd.Environ())
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }

@@ -38,3 +38,15 @@ func TestProcessIsKilledWithItsChildren(t *testing.T) {
 		t.Errorf("the child of the process still runs: %v", err)
 	}
 }
+
+// A recogniser has the environment of its user, without the API keys.
+func TestKeysAreKeptFromTheProcess(t *testing.T) {
+	t.Setenv("HUBBUB_API_KEY", "secret")
+	t.Setenv("HUBBUB_WORDS_KEY", "secret")
+	t.Setenv("HUBBUB_WORDS_MODEL", "small")
+	r, err := New("sh -c 'env | grep ^HUBBUB_'", "", "", LiveTimeout)
+	testkit.NoError(t, err)
+	if text, _, err := r.Recognise(t.Context(), nil, false); text != "HUBBUB_WORDS_MODEL=small" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+}
