@@ -17,8 +17,7 @@ type message struct {
 
 func text(e protocol.Event) message { return message{websocket.TextMessage, e.Raw} }
 
-// streamFault is a fault on one stream. What a fault of events remembers is used by the
-// writer only.
+// streamFault is a fault on one stream.
 type streamFault struct {
 	Fault
 	n      int                // events so far

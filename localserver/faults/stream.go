@@ -37,6 +37,7 @@ type Conn struct {
 
 	chunks int // read so far
 
+	memory     sync.Mutex // of what the faults remember: the reader sends close frames, too
 	mu         sync.Mutex // one writer at a time: the server, the delay, a fault
 	delayed    chan delayed
 	ctx        context.Context // canceled when the faults end; delayed messages are discarded
@@ -178,6 +179,7 @@ func (c *Conn) WriteMessage(kind int, raw []byte) error {
 		return nil
 	}
 	out := []message{{kind, raw}}
+	c.memory.Lock()
 	for _, f := range c.begun("") {
 		var next []message
 		for _, m := range out {
@@ -185,6 +187,7 @@ func (c *Conn) WriteMessage(kind int, raw []byte) error {
 		}
 		out = next
 	}
+	c.memory.Unlock()
 	return c.send(out)
 }
 
@@ -248,10 +251,14 @@ func (c *Conn) WriteControl(kind int, data []byte, deadline time.Time) error {
 	if kind != websocket.CloseMessage {
 		return c.Conn.WriteControl(kind, data, deadline)
 	}
+	var held []message
+	c.memory.Lock()
 	for _, f := range c.faults {
-		if err := c.send(f.flush()); err != nil {
-			return err
-		}
+		held = append(held, f.flush()...)
+	}
+	c.memory.Unlock()
+	if err := c.send(held); err != nil {
+		return err
 	}
 	if c.delayed != nil {
 		due := make(chan struct{})

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,6 +179,23 @@ func TestOccurrences(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The reader of a stream may close it while the writer sends an event.
+func TestClosedByItsReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		messages, end := streamed(t, "out-of-order", func(c *Conn) {
+			var writer sync.WaitGroup
+			writer.Go(func() {
+				_ = c.WriteMessage(websocket.TextMessage, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 1, "A").Raw)
+			})
+			_ = c.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseMessageTooBig, ""), time.Now().Add(time.Second))
+			writer.Wait()
+		})
+		if len(messages) > 1 || !websocket.IsCloseError(end, websocket.CloseMessageTooBig) {
+			t.Errorf("%q, %v", brief(messages), end)
+		}
+	})
 }
 
 // A plan counts the streams: the first two are affected, and no other.
