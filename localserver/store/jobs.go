@@ -150,15 +150,19 @@ func (s *Store) setUpQueues(ctx context.Context, storage jetstream.StorageType) 
 	}
 	s.queued, s.queues = removable{queued, s}, map[Queue]jetstream.Consumer{}
 	for _, q := range []Queue{RunQueue, HookQueue} {
-		s.queues[q], err = s.js.CreateOrUpdateConsumer(ctx, jobStream, jetstream.ConsumerConfig{
-			Durable: string(q), FilterSubject: q.subjects(), AckPolicy: jetstream.AckExplicitPolicy,
-			AckWait: JobAckWait, MaxDeliver: -1, MaxAckPending: -1, Replicas: s.replicas,
-		})
-		if err != nil {
+		if s.queues[q], err = s.setUpQueue(ctx, q); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// setUpQueue creates the consumer of a queue, or finds it.
+func (s *Store) setUpQueue(ctx context.Context, q Queue) (jetstream.Consumer, error) {
+	return s.js.CreateOrUpdateConsumer(ctx, jobStream, jetstream.ConsumerConfig{
+		Durable: string(q), FilterSubject: q.subjects(), AckPolicy: jetstream.AckExplicitPolicy,
+		AckWait: JobAckWait, MaxDeliver: -1, MaxAckPending: -1, Replicas: s.replicas,
+	})
 }
 
 // forgetDeliveries makes the queues of an embedded store deliver again at once
@@ -303,6 +307,9 @@ func (s *Store) Next(ctx context.Context, q Queue) (*Delivery, error) {
 			return nil, errors.Join(ctx.Err(), err)
 		case errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 			continue
+		case errors.Is(err, nats.ErrNoResponders): // a NATS server that starts again leaves out a consumer that it cannot read
+			_, missing := s.setUpQueue(ctx, q)
+			return nil, s.report("next job", errors.Join(err, missing))
 		case err != nil:
 			return nil, s.report("next job", err)
 		}

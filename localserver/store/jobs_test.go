@@ -14,6 +14,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/testkit"
 )
 
@@ -121,6 +122,26 @@ func TestJobQueueAfterCrash(t *testing.T) {
 	if _, err := s.UpdateJob(ctx, d.Job, 0); d.Job.ID != "j2" || err != nil {
 		t.Errorf("%+v %v", d.Job, err)
 	}
+}
+
+// A queue whose consumer cannot be read when the embedded server starts again delivers all the same.
+func TestQueueAfterRestartWithDamage(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	testkit.NoError(t, s.CreateJob(t.Context(), job("j1")))
+	testkit.NoError(t, s.embedded.Stop())
+	file := filepath.Join(datafolder.Streams(dir), jobStream, "obs", string(RunQueue), "meta.inf")
+	if _, err := os.Stat(file); err != nil {
+		t.Fatal(err)
+	}
+	testkit.NoError(t, os.WriteFile(file, []byte("damaged"), 0o600))
+	testkit.NoError(t, s.embedded.Restart())
+	testkit.Eventually(t, "the job", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		d, err := s.Next(ctx, RunQueue)
+		return err == nil && d.Job.ID == "j1"
+	})
 }
 
 // A new job has room for what is added to its record until it ends.
