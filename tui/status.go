@@ -107,7 +107,10 @@ func (m *model) drawState(c *canvas.Canvas, l layout) {
 	}
 	switch {
 	case s.Playback != nil:
-		segments.Add(display.TerminalSafe(s.SourceNotice), canvas.Dim, 3) // when it was recorded
+		if m.w < 60 { // else it is in the header
+			segments.Add("recording of "+display.Clock(s.Length), canvas.Dim, 3)
+		}
+		segments.Add(display.TerminalSafe(s.SourceNotice), canvas.Dim, 4) // when it was recorded
 	case s.Watching:
 		segments.Add("no sound, nothing sent from here", canvas.Dim, 3)
 	default:

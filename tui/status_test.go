@@ -105,7 +105,8 @@ func TestLateService(t *testing.T) {
 func TestStateLineOfAReplay(t *testing.T) {
 	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 	s.Playback, s.Length, s.Server, s.SourceNotice = &display.Playback{Speed: 1}, 75, "", "recorded 28 September 2026, 09:30"
-	m := testModel(s, 50, 24)
+	screenHas(t, testModel(s, 59, 24), "● playing   recording of 1:15")
+	m := testModel(s, 60, 24)
 	if line := screenRows(m)[22]; !strings.Contains(line, "● playing   recorded 28 September 2026, 09:30") || strings.Contains(line, "connected") || strings.Contains(line, "sent") || strings.Contains(line, "dropped") {
 		t.Errorf("the state line is %q", line)
 	}
