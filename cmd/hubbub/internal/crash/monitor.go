@@ -47,21 +47,14 @@ func IsMonitor() bool { return os.Getenv(monitorEnv) != "" }
 // stop ends it before a normal end of the program. If it cannot be started, the program
 // runs without one.
 func StartMonitor(screen *os.File, reset string) (stop func()) {
-	stop, err := startMonitor(screen, reset)
-	if err != nil {
-		return func() {}
-	}
-	return stop
-}
-
-func startMonitor(screen *os.File, reset string) (func(), error) {
+	none := func() {}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return none
 	}
 	pipe, ours, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return none
 	}
 	defer pipe.Close()
 	cmd := exec.Command(self)
@@ -72,7 +65,8 @@ func startMonitor(screen *os.File, reset string) (func(), error) {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return nil, errors.Join(err, ours.Close())
+		_ = ours.Close()
+		return none
 	}
 	end := func() {
 		_ = ours.Close()
@@ -95,14 +89,14 @@ func startMonitor(screen *os.File, reset string) (func(), error) {
 	}
 	if err != nil {
 		end()
-		return nil, err
+		return none
 	}
 	debug.SetTraceback("all")
 	return func() {
 		_ = debug.SetCrashOutput(nil, debug.CrashOptions{})
 		_, _ = io.WriteString(ours, normalEnd)
 		end()
-	}, nil
+	}
 }
 
 // RunMonitor is the crash monitor: standard input is the pipe, standard error

@@ -18,9 +18,6 @@ import (
 // connection waits for it: minutes of a stream in real time.
 const traceQueue = 4096
 
-// errTraceOutput ends a session whose trace cannot be printed any more.
-var errTraceOutput = errors.New("the records of the connection cannot be printed")
-
 // printTrace prints every record on a goroutine of its own, which done ends. When that
 // fails, the context ends.
 func printTrace(ctx context.Context, w io.Writer) (printing context.Context, t trace.Tracer, done func() error) {
@@ -31,7 +28,7 @@ func printTrace(ctx context.Context, w io.Writer) (printing context.Context, t t
 		var err error
 		for r := range queue.Records() {
 			if _, err = io.WriteString(w, r.Line()+"\n"); err != nil {
-				cancel(errTraceOutput)
+				cancel(errors.New("the records of the connection cannot be printed"))
 				queue.Close()
 				break
 			}
