@@ -86,7 +86,6 @@ func (m *model) askName() {
 	}
 }
 
-// rename asks for a speaker's name.
 func (m *model) rename(label string) {
 	s := m.session()
 	p := s.Speakers[s.Index(label)]
@@ -105,7 +104,6 @@ func (m *model) rename(label string) {
 	})
 }
 
-// merge asks which speaker another one is merged into.
 func (m *model) merge(label string) {
 	s := m.session()
 	i := s.Index(label)
@@ -207,7 +205,6 @@ func (m *model) toggleSort() {
 	m.notify(map[bool]string{true: "lanes sorted by talk time", false: "lanes in order of first speech"}[m.sortByTalk], canvas.Plain)
 }
 
-// undo reverts the newest change of names, merges, mutes and bookmarks.
 func (m *model) undo() {
 	was, is, ok := m.annotations.Undo()
 	if !ok {

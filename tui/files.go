@@ -67,7 +67,6 @@ func (m *model) export() tea.Cmd {
 	})
 }
 
-// record starts or stops a recording.
 func (m *model) record() tea.Cmd {
 	doing := ""
 	if m.state.Recording != nil && m.state.Recording.Stopped == "" && !m.state.Finished() {

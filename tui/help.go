@@ -35,7 +35,6 @@ func (m *model) drawHelp(c *canvas.Canvas) {
 	}
 }
 
-// helpBindings are the bindings that the help lists.
 func (m *model) helpBindings() (shown []binding) {
 	for _, b := range m.bindings {
 		if b.help == "" || len(b.keys) == 0 {
@@ -49,7 +48,6 @@ func (m *model) helpBindings() (shown []binding) {
 	return shown
 }
 
-// helpPages is the number of pages on this screen.
 func (m *model) helpPages() int {
 	shown := m.helpBindings()
 	if m.helpBox(shown).fits(m.w, m.h) {

@@ -115,7 +115,6 @@ func (k Keymap) bindings() []binding {
 	return all
 }
 
-// shownKey is a key as the screen shows it.
 func shownKey(key string, ascii bool) string {
 	switch {
 	case strings.HasSuffix(key, " "):

@@ -145,7 +145,6 @@ func newBindings() []binding {
 	}
 }
 
-// bindKeys keeps the bindings that are available with the options.
 func (m *model) bindKeys() {
 	m.bindings = slices.DeleteFunc(m.o.Keys.bindings(), func(b binding) bool { return !b.available(m.o) })
 }
@@ -457,7 +456,6 @@ func (m *model) suspend() tea.Cmd {
 	return tea.Suspend
 }
 
-// interrupt ends the display at once.
 func (m *model) interrupt() tea.Cmd {
 	m.interrupted = true
 	return m.end()

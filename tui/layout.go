@@ -208,7 +208,6 @@ func (m *model) layout() layout { return m.layoutOf(m.session()) }
 
 func (m *model) layoutOf(s *display.Session) layout { return newLayout(m.w, m.h, s, m.list != nil) }
 
-// window is the window of the displayed session.
 func (m *model) window() window {
 	s := m.session()
 	return m.windowOf(m.layoutOf(s), s.State)

@@ -217,8 +217,8 @@ func (m *model) drawListRow(c *canvas.Canvas, x, y, w int, s *display.Session, r
 			style, textStyle = canvas.Dim, canvas.Dim
 		}
 	}
+	x += textIndent(s)
 	if r.line > 0 {
-		x += textIndent(s)
 		c.Text(x, y, end-x, r.said, textStyle)
 		return
 	}
@@ -226,7 +226,6 @@ func (m *model) drawListRow(c *canvas.Canvas, x, y, w int, s *display.Session, r
 	if selected {
 		timeStyle = canvas.Plain.Bold()
 	}
-	x += textIndent(s)
 	c.TextRight(x-2, y, display.Clock(r.at), timeStyle)
 	if r.label == "" {
 		text := strings.TrimSpace(m.glyphs.Bookmark + " " + r.note)
@@ -350,7 +349,6 @@ func (m *model) filterList(f listFilter) {
 	}
 }
 
-// jumpToRow shows the selected row on the timeline.
 func (m *model) jumpToRow() {
 	r, ok := m.selectedRow()
 	if !ok {
@@ -385,7 +383,6 @@ func (m *model) copyRows() tea.Cmd {
 	return m.copyText(b.String(), display.Count(len(rows), "row"), instead)
 }
 
-// moveTurn asks to whom the selected turn is moved.
 func (m *model) moveTurn() {
 	r, ok := m.selectedRow()
 	s := m.session()

@@ -100,7 +100,6 @@ func (m *model) measure() {
 	m.o.Microphones.Measure(v.list[v.selected].Input)
 }
 
-// readMeter takes the newest reading.
 func (m *model) readMeter() {
 	v := m.microphones
 	if v != nil && v.listed && !v.using {
@@ -118,7 +117,6 @@ func microphoneBy(by int) func(*model) tea.Cmd {
 	})
 }
 
-// useMicrophone continues the session with the selected device.
 func (m *model) useMicrophone() tea.Cmd {
 	v := m.microphones
 	if v.using || v.selected >= len(v.list) {
@@ -190,7 +188,6 @@ func onlyPortAudio(list []display.Microphone) bool {
 	return !slices.ContainsFunc(list, func(d display.Microphone) bool { return !strings.HasPrefix(d.Input, "mic:") })
 }
 
-// drawMicrophone draws a row.
 func (m *model) drawMicrophone(c *canvas.Canvas, x, y, w, i int) {
 	v := m.microphones
 	d, selected := v.list[i], i == v.selected
@@ -224,7 +221,6 @@ func (m *model) drawMicrophone(c *canvas.Canvas, x, y, w, i int) {
 	}
 }
 
-// decibelText is a level in dB of full scale.
 func decibelText(x float32) string {
 	if x <= 0 {
 		return "silent"

@@ -181,7 +181,6 @@ func (m *model) chooseSelected() {
 	}
 }
 
-// prompting reports whether there is a prompt.
 func (m *model) prompting() bool { return m.input != nil || m.question != nil || m.choice != nil }
 
 // drawPrompt draws the prompt, if there is one.
@@ -260,7 +259,6 @@ func (m *model) drawAsked(c *canvas.Canvas, y int, text string, style canvas.Sty
 // The commands by name: what the keys of the present screen do, for users who
 // know a word and not the key.
 
-// commandNames are the commands of this screen.
 func (m *model) commandNames() map[string]*binding {
 	names := map[string]*binding{}
 	for _, b := range m.active() {

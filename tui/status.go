@@ -16,7 +16,6 @@ import (
 // The line of keys begins with the newest notice for a while, until the next key; a long one
 // covers lines above. While the user types or chooses a lane, it is the prompt (prompt.go).
 
-// connSegment is the state of the connection.
 func (m *model) connSegment() canvas.Segment {
 	s, g := m.state, m.glyphs
 	glyph, text, style := g.Idle, s.Conn.String(), canvas.Dim

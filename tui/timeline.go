@@ -20,7 +20,6 @@ import (
 //	                    ───┬────━━━────────┬───◆───────╳╳──┬─────────   axis: overlap, bookmark, gap
 //	   ↑ 2   ↓ 1 ●        0:10            0:20            0:30   0:42   labels; hidden lanes, one speaking
 
-// drawLanes draws a lane for each speaker.
 func (m *model) drawLanes(c *canvas.Canvas, l layout, w window, s *display.Session) {
 	if len(s.Speakers) == 0 {
 		m.drawNoSpeakers(c, l, s.State)

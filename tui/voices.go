@@ -74,7 +74,6 @@ func (m *model) questionKey(name string) (cmd tea.Cmd, taken bool) {
 	return cmd, taken
 }
 
-// remember learns a voice.
 func (m *model) remember(label, name string) tea.Cmd {
 	return m.runAsync("voice of "+label, "learning the voice of "+name, func() (string, error) { return m.o.Memory.Remember(label) }, func(err error) {
 		m.corrected = -1 // the name may have changed meanwhile

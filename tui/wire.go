@@ -24,7 +24,6 @@ func (m *model) wireFrame() wire.Screen {
 	}
 }
 
-// onWire makes an action of a method of the wire view.
 func onWire(do func(*wire.View)) func(*model) tea.Cmd { return action(func(m *model) { do(m.wire) }) }
 
 func (m *model) toggleWirePause() { m.wire.TogglePause(m.o.Wire, m.now()) }
@@ -54,13 +53,11 @@ func (m *model) wireFiguresPages() int {
 	return wire.FiguresPages(m.w, m.h)
 }
 
-// copyWire sends the selected row to the terminal's clipboard.
 func (m *model) copyWire() tea.Cmd {
 	text, n := m.wire.SelectedNDJSON()
 	return m.copyText(string(text), display.Count(n, "record"), m.keyOf("file")+" writes a file")
 }
 
-// saveWire writes all rows into a file.
 func (m *model) saveWire() tea.Cmd {
 	text, n := m.wire.NDJSON()
 	if n == 0 {

@@ -188,7 +188,6 @@ func (w *watched) Recognise(ctx context.Context, wav []byte, timed bool) (string
 	return w.Recogniser.Recognise(ctx, wav, timed)
 }
 
-// slow says what the program waits for.
 func (d *diarizer) slow() {
 	d.notice("waiting for the recogniser, which has not responded for %.0f s\nAfter three failures in a row the other turns have no words.", slowWords.Seconds())
 }
@@ -282,7 +281,6 @@ func sameName(a, b, system string) bool {
 	return a == b || system != "linux" && strings.EqualFold(a, b)
 }
 
-// file diarizes one file and writes its result.
 func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
 	result, err := secondpass.Run(ctx, file, d.flags.channels.value, d.options, &d.progress)
 	if err != nil {

@@ -161,7 +161,6 @@ func (a *App) exported(ctx context.Context, rec *recording.Recording, refine boo
 	return content, nil
 }
 
-// exportPaths is the path of each format.
 func exportPaths(dir, to string, formats []export.Format) ([]string, error) {
 	folder := to
 	st, err := os.Stat(to)
@@ -222,7 +221,6 @@ func (a *App) refine(ctx context.Context, rec *recording.Recording) ([]protocol.
 	return turns, a.printChanges(secondpass.Changes(live, turns, rec.Annotations))
 }
 
-// printChanges lists changed turns on standard error.
 func (a *App) printChanges(changes []secondpass.Change) error {
 	if len(changes) == 0 {
 		a.notice("the second pass changed no turns")

@@ -236,7 +236,6 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return noArgument(cmd, args[0])
 }
 
-// noArgument is the error of an argument that the command does not take.
 func noArgument(cmd *cobra.Command, arg string) error {
 	fix := seeFlags(cmd)
 	if cmd.Name() == "live" {

@@ -29,7 +29,6 @@ a job for 24 hours after its end.`
 	return cmd
 }
 
-// newJobList is a command that lists jobs.
 func newJobList(a *App, name, short string) *cobra.Command {
 	var service serviceFlags
 	var output choice
@@ -87,7 +86,6 @@ func (a *App) withJobs(cmd *cobra.Command, service *serviceFlags, do func(contex
 	return cmp.Or(do(cmd.Context(), c), c.close())
 }
 
-// listJobs prints the newest jobs.
 func (a *App) listJobs(ctx context.Context, c *serviceClient, f client.JobFilter, limit int, format string) error {
 	var all []protocol.JobItem
 	for {

@@ -49,7 +49,6 @@ the account until it expires. Treat it as a secret.`,
 	})
 }
 
-// checkAccount checks the value of --account.
 func checkAccount(account string) error {
 	if account == "" {
 		return usage.Error("the name of an account is missing", "Give it with --account NAME.")
@@ -60,7 +59,6 @@ func checkAccount(account string) error {
 	return nil
 }
 
-// dataFolder checks that a folder is there.
 func dataFolder(data string) error {
 	if info, err := os.Stat(data); err != nil || !info.IsDir() {
 		return hint.Add(fmt.Errorf("there is no data folder %s", data), "Give the folder that the server was given with --data.")

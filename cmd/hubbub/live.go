@@ -115,7 +115,6 @@ func (f *inputFlag) check() error {
 	return usage.Error("two inputs must be two devices", "Give --input mic --input speakers, or one input.")
 }
 
-// complete applies the settings and rejects flags that exclude each other.
 func (f *liveFlags) complete(cmd *cobra.Command) error {
 	if err := f.displayFlags.complete(cmd); err != nil {
 		return err
@@ -134,7 +133,6 @@ func (f *liveFlags) complete(cmd *cobra.Command) error {
 	return f.serviceFlags.complete(cmd)
 }
 
-// wordsOfService reports whether the remote service is asked for words.
 func (f *liveFlags) wordsOfService() bool { return f.words == wordsOfService }
 
 // checkInput rejects standard input if it is a terminal: it would be waited for,
@@ -147,7 +145,6 @@ func (a *App) checkInput(input string) error {
 		"Pipe audio into hubbub, such as: ffmpeg -i meeting.m4a -f wav - | hubbub live --input -")
 }
 
-// recognises reports whether the stored voiceprints are used.
 func (f *liveFlags) recognises() bool { return f.voices && (f.server == "" || f.sendVoices) }
 
 func (f *liveFlags) fast() bool { return f.pace.value == "fast" }

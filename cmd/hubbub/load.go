@@ -92,7 +92,6 @@ func (f *loadFlags) tooMany(address string) bool {
 	return err == nil && !f.yesRemote && f.streams.value > unconfirmedStreams && !isLoopback(u)
 }
 
-// load decodes the file once, runs all streams and prints the report.
 func (a *App) load(ctx context.Context, f *loadFlags) error {
 	samples, err := capture.Decode(ctx, capture.Spec{Input: f.input, Stdin: a.Stdin})
 	if err == nil && len(samples) == 0 {

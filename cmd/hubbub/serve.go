@@ -114,7 +114,6 @@ transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
 	return cmd
 }
 
-// serverOptions are the validated options of the server.
 func (f *serveFlags) serverOptions(logger *slog.Logger) (o localserver.Options, err error) {
 	o = f.options
 	if key := os.Getenv("HUBBUB_API_KEY"); len(o.APIKeys) == 0 && key != "" {

@@ -57,7 +57,6 @@ an error.`,
 	return cmd
 }
 
-// complete applies the settings and rejects flags that exclude each other.
 func (f *watchFlags) complete(cmd *cobra.Command) error {
 	if err := f.displayFlags.complete(cmd); err != nil {
 		return err

@@ -174,7 +174,6 @@ func (a *Accessible) reportRecording(before, r *display.Recording) {
 	}
 }
 
-// inputWarning is the problem of the input as a sentence.
 func inputWarning(s display.State) string {
 	text := "Warning: " + s.InputProblem
 	if s.InputLost { // else it is a question
@@ -258,7 +257,6 @@ func (a *Accessible) Summary(s display.State) error {
 	return a.err
 }
 
-// connSentence is the state of the connection as a sentence.
 func connSentence(s display.State) string {
 	server := cmp.Or(s.Server, "the server")
 	text := ""
@@ -282,7 +280,6 @@ func connSentence(s display.State) string {
 	return text + "."
 }
 
-// printf writes a line.
 func (a *Accessible) printf(format string, args ...any) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -158,7 +158,6 @@ func (a *Accessible) last(args string) error {
 	return a.failure()
 }
 
-// entry prints a turn or a bookmark.
 func (a *Accessible) entry(s *display.Session, e display.Entry) {
 	line, text := "Bookmark, "+display.Clock(e.At), e.Note
 	if e.Lane >= 0 {

@@ -30,7 +30,6 @@ func find(s *display.Session, args string) (p display.Speaker, rest string, foun
 	return p, rest, found
 }
 
-// notFound reports that no speaker matches args.
 func (a *Accessible) notFound(args string) error {
 	if args == "" {
 		return a.printf("Who? Type a number, a label or a name; who lists them.")

@@ -123,7 +123,6 @@ func (p painter) drawHeader(c *canvas.Canvas) {
 	c.Line(used, 0, x-used, segments, 2)
 }
 
-// warnIf is the style of a figure that is a warning, or not.
 func warnIf(warning bool) canvas.Style {
 	if warning {
 		return canvas.Warn.Bold()
@@ -173,7 +172,6 @@ func (p painter) figures() canvas.Line {
 	return segments
 }
 
-// stream is the state of the newest stream.
 func (p painter) stream() canvas.Segment {
 	s, g := p.status, p.Glyphs
 	switch {
@@ -307,7 +305,6 @@ func (p painter) drawList(c *canvas.Canvas, l layout, rows []row) {
 	}
 }
 
-// drawRow draws time, direction, kind, size and text of a row.
 func (p painter) drawRow(c *canvas.Canvas, y int, r row, selected bool) {
 	style := rowStyle(r)
 	if selected {
@@ -347,7 +344,6 @@ func (p painter) drawRow(c *canvas.Canvas, y int, r row, selected bool) {
 	c.Fitted(x, y, width, rowText(r), tail, style)
 }
 
-// drawRaw draws the selected record in full.
 func (p painter) drawRaw(c *canvas.Canvas, l layout, rows []row) {
 	i := p.Index(rows)
 	if i < 0 {

@@ -14,7 +14,6 @@ import (
 	"hubbub/tui/display"
 )
 
-// rowStyle is the style of a row's text.
 func rowStyle(r row) canvas.Style {
 	switch rec := r.record; {
 	case rec.Fault:

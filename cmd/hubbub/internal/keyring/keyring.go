@@ -68,7 +68,6 @@ func (e Entry) Delete() error {
 	return ringError(err)
 }
 
-// user is the user name of a server in the key ring.
 func user(server string) (string, error) {
 	u, err := client.ParseAddress(protocol.ShownAddress(server))
 	if err != nil {

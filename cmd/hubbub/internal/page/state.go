@@ -90,7 +90,6 @@ func newBoard(state func() State) *board {
 	return &board{state: state, changed: make(chan struct{})}
 }
 
-// refresh takes the newest state.
 func (b *board) refresh() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,7 +98,6 @@ func (b *board) refresh() {
 	}
 }
 
-// end takes the last state.
 func (b *board) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -104,7 +104,6 @@ func (r *Recording) Timeline() protocol.Snapshot { return NewPlayer(r, 0, time.N
 // Turns are all finished turns, under the service's labels.
 func (r *Recording) Turns() []protocol.Turn { return r.Timeline().Turns() }
 
-// timeline has all events.
 func (r *Recording) timeline() *protocol.Timeline {
 	t := protocol.NewTimeline()
 	for _, e := range r.events {
@@ -346,7 +345,6 @@ func (r *Recording) readAnnotations() error {
 	return nil
 }
 
-// readWords reads the transcripts.
 func (r *Recording) readWords() error {
 	raw, _, err := r.readFile(WordsFile)
 	if err != nil {
@@ -379,7 +377,6 @@ func (r *Recording) addTranscripts(timeline *protocol.Timeline, turns []protocol
 	return turns
 }
 
-// openAudio finds the audio and its length.
 func (r *Recording) openAudio(ctx context.Context) {
 	var source capture.Source
 	err := regular(r.path(AudioFile), math.MaxInt64)

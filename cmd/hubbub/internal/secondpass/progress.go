@@ -57,7 +57,6 @@ func (p *Progress) skip() {
 	p.files--
 }
 
-// add adds audio to one of the sums.
 func (p *Progress) add(sum *time.Duration, d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -110,7 +110,6 @@ func (m *microphones) Use(input string) (string, error) {
 	return fmt.Sprintf("%q is used now", name), nil
 }
 
-// close ends what waits for a device.
 func (m *microphones) close() {
 	m.end()
 	m.meter.Close()

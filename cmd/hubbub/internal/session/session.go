@@ -57,7 +57,6 @@ type phase struct {
 	reason string // why conn is Failed
 }
 
-// over reports whether the session is.
 func (p *phase) over() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -84,7 +84,6 @@ func (w *Watched) run(_ context.Context, d Display) error {
 	return cmp.Or(outcome, receiveErr)
 }
 
-// receive delivers events until the stream is over.
 func (w *Watched) receive(d Display) error {
 	out := output{timeline: w.timeline, rec: w.Recorder, display: d, transcriber: &Transcriber{}, fromService: w.Stream.Words(), end: w.end}
 	for updates := w.Stream.Updates(); updates != nil; {

@@ -54,7 +54,6 @@ func (t *Transcriber) Close() {
 	}
 }
 
-// audio adds a chunk of the session.
 func (t *Transcriber) audio(c capture.Chunk) {
 	if t.queue != nil {
 		t.queue.Audio(c.Seq*capture.ChunkSamples, c.Apart()...)
@@ -80,7 +79,6 @@ func (t *Transcriber) notices() (out []string) {
 	return out
 }
 
-// describeFailure says what failed and what to do.
 func describeFailure(err error) string {
 	return fmt.Sprintf("%v. %s Until it works again, turns have no words.", err, cmp.Or(hint.Of(err), "Check --words."))
 }

@@ -139,7 +139,6 @@ func (f *File) parse(raw []byte) error {
 	return nil
 }
 
-// isTable reports whether a name is that of a table.
 func isTable(name string) bool { return name == namesTable || name == keysTable }
 
 // add stores the value of a key, or those of an inline table.
@@ -256,5 +255,4 @@ func (f *File) tables() (tables Tables, err error) {
 	return tables, err
 }
 
-// origin is the place of a line, for messages.
 func (f *File) origin(line int) string { return fmt.Sprintf("%s:%d", f.Path, line) }

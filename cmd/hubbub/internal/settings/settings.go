@@ -58,7 +58,6 @@ type Value struct {
 	From  string `json:"from"`
 }
 
-// env is the setting's environment variable.
 func (s setting) env() string {
 	return "HUBBUB_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
 }

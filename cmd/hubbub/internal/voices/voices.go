@@ -175,7 +175,6 @@ func (s Store) write(v Voice) error {
 	return atomicfile.WriteFile(s.path(v.Name), append(raw, '\n'), 0o600)
 }
 
-// notStored is the error of a name without a voice.
 func notStored(name string) error {
 	return hint.Add(fmt.Errorf("no voiceprint of %q is stored", protocol.Clean(name, 100)), "List them with `hubbub voices`.")
 }
@@ -306,7 +305,6 @@ func (s Store) erase(name string) error {
 	return overwrite(hidden)
 }
 
-// overwrite overwrites and deletes a file.
 func overwrite(path string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
