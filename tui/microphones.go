@@ -100,13 +100,6 @@ func (m *model) measure() {
 	m.o.Microphones.Measure(v.list[v.selected].Input)
 }
 
-func (m *model) readMeter() {
-	v := m.microphones
-	if v != nil && v.listed && !v.using {
-		v.level, v.known, v.err = m.o.Microphones.Reading()
-	}
-}
-
 func microphoneBy(by int) func(*model) tea.Cmd {
 	return action(func(m *model) {
 		v := m.microphones

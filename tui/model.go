@@ -197,9 +197,13 @@ func (m *model) refresh() {
 		m.notice = "" // that the stream is resumed is over
 	}
 	m.state = s
-	m.readMeter()
+	if v := m.microphones; v != nil && v.listed && !v.using {
+		v.level, v.known, v.err = m.o.Microphones.Reading()
+	}
 	m.updateCounters(now)
-	m.elapsed = m.elapsedAt(now)
+	if !s.Started.IsZero() && !s.Finished() {
+		m.elapsed = max(now.Sub(s.Started), 0).Truncate(time.Second)
+	}
 	if now.Sub(m.noticeAt) > m.noticeFor() {
 		m.notice = ""
 	}
@@ -226,16 +230,6 @@ func (m *model) updateCounters(now time.Time) {
 	if at := now.Unix(); at != m.countersAt || s.Conn != c.Conn || s.Dropped != c.Dropped || s.Overflows != c.Overflows || (s.Health.Problem == "") != (c.Health.Problem == "") {
 		m.counters, m.countersAt = s, at
 	}
-}
-
-func (m *model) elapsedAt(now time.Time) time.Duration {
-	switch {
-	case m.state.Started.IsZero():
-		return 0
-	case m.state.Finished():
-		return m.elapsed
-	}
-	return max(now.Sub(m.state.Started), 0).Truncate(time.Second)
 }
 
 // noticeFor is how long the notice is shown: what the user did is known to them.

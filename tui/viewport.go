@@ -48,12 +48,8 @@ func (v viewport) showsAll() bool { return v.zoomed && v.zoom >= wholeSession }
 // defaultZoom is the first zoom that gives about half a second to a cell, at
 // which a short "yes" is visible, and shows no less than the last 20 s.
 func defaultZoom(cells int) int {
-	for i, s := range zoomSpans {
-		if s >= max(0.5*float64(cells), 20) {
-			return i
-		}
-	}
-	return len(zoomSpans) - 1
+	i, _ := slices.BinarySearch(zoomSpans, max(0.5*float64(cells), 20))
+	return min(i, len(zoomSpans)-1)
 }
 
 // wholeSpan is the span that shows a whole session: a little longer, in steps,
@@ -115,10 +111,7 @@ func (v *viewport) zoomBy(w window, by int, around float64) {
 	}
 	// Zooming out stops at the whole session, zooming in from there begins with
 	// the longest span that is no longer than it.
-	longest := 0
-	for longest < wholeSession && zoomSpans[longest] <= w.position {
-		longest++
-	}
+	longest := sort.Search(wholeSession, func(i int) bool { return zoomSpans[i] > w.position })
 	v.zoom = max(min(v.zoom, longest)+by, 0)
 	if by > 0 && v.zoom >= longest {
 		v.zoom = wholeSession
@@ -157,12 +150,8 @@ func (w window) tickStep() float64 {
 	if w.end() >= 3600 {
 		room += 2
 	}
-	for _, s := range tickSteps {
-		if s/w.cellDur >= room {
-			return s
-		}
-	}
-	return tickSteps[len(tickSteps)-1]
+	i, _ := slices.BinarySearch(tickSteps, room*w.cellDur)
+	return tickSteps[min(i, len(tickSteps)-1)]
 }
 
 // ticks calls f with the column and the position of every tick in the window.

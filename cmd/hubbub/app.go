@@ -73,7 +73,7 @@ func (a *App) Main() int {
 	root := newRoot(a)
 	addCompletion(root)
 	if len(a.Args) > 0 && a.Args[0] == cobra.ShellCompRequestCmd {
-		plainDescriptions(root)
+		walk(root, plainDescriptions)
 	}
 	root.SetArgs(a.Args)
 	out := &checkedWriter{Writer: a.Stdout}

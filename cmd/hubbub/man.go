@@ -34,7 +34,9 @@ func writeManuals(root *cobra.Command, dir string) error {
 			return err
 		}
 	}
-	tablesAsBlocks(root)
+	// The pages are made from Markdown, in which only what is indented by four spaces, such as
+	// the tables in help texts, is a block whose lines are not filled.
+	walk(root, func(cmd *cobra.Command) { cmd.Long = strings.ReplaceAll(cmd.Long, "\n  ", "\n    ") })
 	root.DisableAutoGenTag = true
 	header := doc.GenManHeader{Section: "1", Source: "hubbub", Manual: "hubbub"}
 	if err := doc.GenManTree(root, &header, man); err != nil {
@@ -51,13 +53,4 @@ func writeManuals(root *cobra.Command, dir string) error {
 		}
 	}
 	return nil
-}
-
-// tablesAsBlocks indents the tables in help texts by four spaces: the pages are made from Markdown, in which only that is a
-// block whose lines are not filled.
-func tablesAsBlocks(cmd *cobra.Command) {
-	cmd.Long = strings.ReplaceAll(cmd.Long, "\n  ", "\n    ")
-	for _, c := range cmd.Commands() {
-		tablesAsBlocks(c)
-	}
 }

@@ -60,7 +60,8 @@ The default service is built in and runs on this machine. 'hubbub' alone is
 		newVersion(a),
 		newMan(),
 	)
-	keepOrder(root)
+	// Help lists the flags of each command in the order of the code, which groups them.
+	walk(root, func(cmd *cobra.Command) { cmd.Flags().SortFlags = false })
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Run, help.RunE = nil, helpOn
@@ -68,11 +69,11 @@ The default service is built in and runs on this machine. 'hubbub' alone is
 	return root
 }
 
-// keepOrder has help list the flags of each command in the order of the code, which groups them.
-func keepOrder(cmd *cobra.Command) {
-	cmd.Flags().SortFlags = false
+// walk calls do with a command and all below it.
+func walk(cmd *cobra.Command, do func(*cobra.Command)) {
+	do(cmd)
 	for _, c := range cmd.Commands() {
-		keepOrder(c)
+		walk(c, do)
 	}
 }
 
@@ -112,9 +113,6 @@ func addCompletion(root *cobra.Command) {
 // help reads, and which cobra passes to the shell as they are.
 func plainDescriptions(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "`", "") })
-	for _, c := range cmd.Commands() {
-		plainDescriptions(c)
-	}
 }
 
 // flagError makes wrong usage of an error of pflag, with the flag of the nearest

@@ -6,6 +6,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -67,17 +68,9 @@ func (k kinds) String() string {
 func (k kinds) includes(r row) bool {
 	switch k {
 	case messageRecords:
-		switch r.record.Kind {
-		case trace.KindEvent, trace.KindError, trace.KindMessage, trace.KindClose, trace.KindEnd:
-			return true
-		}
-		return false
+		return slices.Contains([]trace.Kind{trace.KindEvent, trace.KindError, trace.KindMessage, trace.KindClose, trace.KindEnd}, r.record.Kind)
 	case connectionRecords:
-		switch r.record.Kind {
-		case trace.KindChunk, trace.KindEvent, trace.KindError, trace.KindMessage:
-			return false
-		}
-		return true
+		return !slices.Contains([]trace.Kind{trace.KindChunk, trace.KindEvent, trace.KindError, trace.KindMessage}, r.record.Kind)
 	case faultRecords:
 		return r.record.Fault || r.warning()
 	}

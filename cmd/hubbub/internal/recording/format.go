@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"hubbub/capture"
@@ -32,12 +33,10 @@ const formatVersion = 1
 
 // Contains reports whether a file is one of the recording in dir.
 func Contains(dir string, file fs.FileInfo) bool {
-	for _, name := range files {
-		if own, err := os.Stat(filepath.Join(dir, name)); err == nil && os.SameFile(own, file) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(files, func(name string) bool {
+		own, err := os.Stat(filepath.Join(dir, name))
+		return err == nil && os.SameFile(own, file)
+	})
 }
 
 // Info is session.json: what audio and events do not contain.

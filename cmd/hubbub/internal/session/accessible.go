@@ -40,8 +40,8 @@ func (a *accessible) Traced(ctx context.Context) (context.Context, trace.Tracer,
 func (a *accessible) open(v view) error {
 	a.view = v
 	a.out = plain.NewAccessible(a.streams.Stdout, controlsOf(v, a.trace))
-	if n := v.about().Notice; n != "" && !(IsTerminal(a.streams.Stdout) && IsTerminal(a.streams.Stderr)) { // the state has it, too
-		a.streams.notice(n)
+	if !IsTerminal(a.streams.Stdout) || !IsTerminal(a.streams.Stderr) { // else the state, on the same terminal, has it
+		a.streams.notice(v.about().Notice)
 	}
 	if err := a.out.State(v.state()); err != nil || !IsTerminal(a.streams.Stdin) || v.about().Kind == capture.Stdin {
 		return err
@@ -167,21 +167,14 @@ func (a *accessible) joinHint() string { return ": merge joins them" }
 
 func (a *accessible) finish() error {
 	st := a.view.state()
-	if err := a.out.State(st); err != nil {
-		return err
-	}
+	_ = a.out.State(st) // the output keeps its first error
 	for _, n := range a.view.notices() {
-		if strings.Contains(st.SourceNotice, n) { // said with the state
-			continue
-		}
-		if err := a.out.Notice(n); err != nil {
-			return err
+		if !strings.Contains(st.SourceNotice, n) { // else said with the state
+			_ = a.out.Notice(n)
 		}
 	}
 	if a.out.Unsaved() {
-		if err := a.out.Notice("Names and bookmarks were not saved."); err != nil {
-			return err
-		}
+		_ = a.out.Notice("Names and bookmarks were not saved.")
 	}
 	return a.out.Summary(st)
 }

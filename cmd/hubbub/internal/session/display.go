@@ -59,14 +59,12 @@ type Streams struct {
 	Interrupted func()
 }
 
-// notice prints a line on standard error. As all displays do, it makes the text safe for a terminal.
-func (s *Streams) notice(text string) {
-	_, _ = fmt.Fprintf(s.Stderr, "hubbub: %s\n", display.TerminalSafe(text))
-}
-
-func (s *Streams) notices(texts []string) {
+// notice prints lines on standard error; "" = none. As all displays do, it makes a text safe for a terminal.
+func (s *Streams) notice(texts ...string) {
 	for _, text := range texts {
-		s.notice(text)
+		if text != "" {
+			_, _ = fmt.Fprintf(s.Stderr, "hubbub: %s\n", display.TerminalSafe(text))
+		}
 	}
 }
 

@@ -113,12 +113,8 @@ func (f *fullScreen) finish() error {
 	if f.waiting != nil {
 		f.waiting.Stop()
 	}
-	if n := f.view.about().Notice; n != "" { // the screen that showed it is gone
-		f.streams.notice(n)
-	}
-	f.streams.notices(f.view.notices())
-	if n := watchNotice(f.view.state()); n != "" {
-		f.streams.notice(n)
-	}
+	f.streams.notice(f.view.about().Notice) // the screen that showed it is gone
+	f.streams.notice(f.view.notices()...)
+	f.streams.notice(watchNotice(f.view.state()))
 	return tui.Summary(f.streams.Stdout, f.view.state(), f.options)
 }

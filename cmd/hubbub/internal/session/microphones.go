@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -55,10 +56,8 @@ func (m *microphones) List() ([]display.Microphone, error) {
 
 // listedName is the name of a device, with its input where another device of the sound system has that name, too.
 func listedName(devices []device.Device, d device.Device) string {
-	for _, o := range devices {
-		if o.Input != d.Input && o.HostAPI == d.HostAPI && o.Name == d.Name {
-			return d.Name + " (" + d.Input + ")"
-		}
+	if slices.ContainsFunc(devices, func(o device.Device) bool { return o.Input != d.Input && o.HostAPI == d.HostAPI && o.Name == d.Name }) {
+		return d.Name + " (" + d.Input + ")"
 	}
 	return d.Name
 }
@@ -67,10 +66,10 @@ func listedName(devices []device.Device, d device.Device) string {
 // one's when a device is removed.
 func lastingInput(devices []device.Device, d device.Device) string {
 	system := func(d device.Device) string { name, _, _ := strings.Cut(d.Input, ":"); return name }
-	for _, o := range devices {
-		if o.Input != d.Input && system(o) == system(d) && strings.EqualFold(o.Key(), d.Key()) {
-			return d.Input
-		}
+	if slices.ContainsFunc(devices, func(o device.Device) bool {
+		return o.Input != d.Input && system(o) == system(d) && strings.EqualFold(o.Key(), d.Key())
+	}) {
+		return d.Input
 	}
 	return system(d) + ":" + d.Key()
 }

@@ -35,13 +35,8 @@ func (d *textDisplay) Traced(ctx context.Context) (context.Context, trace.Tracer
 
 func (d *textDisplay) open(v view) error {
 	d.view = v
-	about := v.about()
-	for _, notice := range []string{about.Notice, watchNotice(v.state())} {
-		if notice != "" {
-			d.streams.notice(notice)
-		}
-	}
-	d.out = plain.NewPrinter(d.streams.Stdout, d.format, about.Base)
+	d.streams.notice(v.about().Notice, watchNotice(v.state()))
+	d.out = plain.NewPrinter(d.streams.Stdout, d.format, v.about().Base)
 	return nil
 }
 
@@ -74,7 +69,7 @@ func (d *textDisplay) statesGaps() bool { return false }
 func (d *textDisplay) joinHint() string { return "" }
 
 func (d *textDisplay) finish() error {
-	d.streams.notices(d.view.notices())
+	d.streams.notice(d.view.notices()...)
 	return nil
 }
 
