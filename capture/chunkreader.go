@@ -69,6 +69,7 @@ type ChunkReader struct {
 	next    anchor // the chunk after the newest one of a device
 	drift   drift  // of the device since it was opened
 	outage  *Outage
+	limit   <-chan time.Time // of an outage of all devices; nil = there is none
 	gaps    []Gap
 	start   time.Time // when the first sample was due, of a source that is paced
 
@@ -82,14 +83,14 @@ type ChunkReader struct {
 	err   error
 }
 
-// NewChunkReader is a reader of src until the end of ctx.
+// NewChunkReader is a reader of src until the end of ctx. It opens a device again that is lost.
 func NewChunkReader(ctx context.Context, src Source, pace Pace) *ChunkReader {
 	r := &ChunkReader{ctx: ctx, src: src, pace: pace, notice: make(chan struct{}, 1),
 		chosen: make(chan *microphone), over: make(chan struct{}), open: openDevice}
 	switch s := src.(type) {
-	case *reopener:
-		r.devices = []*reopener{s}
-		r.opened = s.microphone
+	case *microphone:
+		d := newReopener(s)
+		r.src, r.devices, r.opened = d, []*reopener{d}, s
 		r.stats.Open = s.device
 	case *pair:
 		r.devices = []*reopener{s.first, s.second}
@@ -142,10 +143,14 @@ func (r *ChunkReader) Stats() Stats {
 	return r.stats
 }
 
-// readChunk reads the next chunk and passes it to the loop, also an incomplete one before an error. A device that has
-// delivered audio and then failed is bridged.
+// readChunk reads the next chunk and passes it to the loop, also an incomplete one before an error. While all devices are
+// lost, it passes on the silence that is due.
 func (r *ChunkReader) readChunk() error {
-	live, tracks := len(r.devices) > 0, r.src.Info().Tracks
+	if r.limit != nil {
+		// A chunk later than due: the first audio of the reopened device is up to 100 ms old.
+		return r.fill(r.next.due(r.devices[0].now()) - 1)
+	}
+	tracks := r.src.Info().Tracks
 	samples, valid := make([]float32, tracks*ChunkSamples), 0
 	var failed error
 	for valid < ChunkSamples && failed == nil {
@@ -155,13 +160,13 @@ func (r *ChunkReader) readChunk() error {
 			return err
 		})
 	}
-	lost := live && r.seq > 0 && failed != nil && !errors.Is(failed, io.EOF) && !recovered.Caught(failed)
+	lost := r.lost()
 	switch {
 	case r.ctx.Err() != nil:
 		return r.ctx.Err()
-	case lost && valid > 0: // the silence begins in this chunk
-		valid = ChunkSamples
-	case live && failed == nil && r.drift.add(r.devices[0].now()):
+	case r.seq == 0 && lost != nil: // it has delivered no chunk
+		return lost
+	case failed == nil && lost == nil && len(r.devices) > 0 && r.drift.add(r.devices[0].now()):
 		return nil
 	}
 	if valid > 0 {
@@ -172,16 +177,13 @@ func (r *ChunkReader) readChunk() error {
 			return errLoopEnded
 		}
 	}
-	switch {
-	case lost:
-		failed = r.bridge(failed)
-	case failed == nil:
-		r.notePartial(r.seq - 1)
-	}
-	r.next = anchor{r.seq, 0}
-	for _, d := range r.devices {
-		_, at := d.arrival()
-		r.next.at = max(r.next.at, at)
+	r.noteOutage(r.seq - 1)
+	if lost == nil {
+		r.next = anchor{r.seq, 0}
+		for _, d := range r.devices {
+			_, at := d.arrival()
+			r.next.at = max(r.next.at, at)
+		}
 	}
 	return failed
 }

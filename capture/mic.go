@@ -323,5 +323,5 @@ func openDefault(ctx context.Context, selected Channels, mic func(context.Contex
 	case err != nil:
 		return nil, err
 	}
-	return newReopener(m), nil
+	return m, nil
 }

@@ -229,7 +229,7 @@ func TestMicIsCancelled(t *testing.T) {
 	d := &fakeDevice{rate: SampleRate, channels: 1, period: 5 * time.Millisecond}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	s := NewChunkReader(ctx, newReopener(openFake(t, d, time.Minute)), Realtime)
+	s := NewChunkReader(ctx, openFake(t, d, time.Minute), Realtime)
 	for range s.Chunks() {
 		cancel()
 	}

@@ -1,8 +1,8 @@
 package capture
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -58,38 +58,15 @@ type anchor struct {
 // due is the chunk that begins at the time now.
 func (a anchor) due(now time.Duration) int64 { return a.seq + int64((now-a.at)/ChunkDuration) }
 
-// bridge delivers silence from the next chunk on until its device delivers audio
-// again, for OutageLimit at most. It returns lost if that does not happen.
-func (r *ChunkReader) bridge(lost error) error {
-	r.endOutage(r.seq) // of one of two devices
-	r.beginOutage(r.seq, lost, "")
-	first, second := r.devices[0], r.devices[len(r.devices)-1] // one device is both
-	if first.lost == nil {                                     // those of a pair are reopened already
-		first.lose(lost)
-	}
-	tick := time.NewTicker(ChunkDuration)
-	defer tick.Stop()
-	limit := time.After(OutageLimit)
-	for {
-		select {
-		case m := <-first.found:
-			return r.replace(first, m)
-		case m := <-second.found:
-			return r.replace(second, m)
-		case m := <-r.chosen:
-			return r.choose(m)
-		case <-tick.C:
-			// A chunk later than due: the first audio of the reopened device is up to
-			// 100 ms old.
-			if err := r.fill(r.next.due(first.now()) - 1); err != nil {
-				return err
-			}
-		case <-limit:
-			return fmt.Errorf("%w; it did not come back within %.0f minutes", lost, OutageLimit.Minutes())
-		case <-r.ctx.Done():
-			return r.ctx.Err()
+// lost is why no device delivers audio; nil = one does, or the source is no device.
+func (r *ChunkReader) lost() (reason error) {
+	for _, d := range r.devices {
+		if d.lost == nil {
+			return nil
 		}
+		reason = cmp.Or(reason, d.lost)
 	}
+	return reason
 }
 
 // fill delivers silence from the next chunk up to chunk to.
@@ -107,10 +84,24 @@ func (r *ChunkReader) fill(to int64) error {
 	return nil
 }
 
-// beginOutage begins an outage with a chunk: of one of two devices, or "" = of all of the input.
-func (r *ChunkReader) beginOutage(since int64, lost error, one string) {
-	r.outage = &Outage{Since: time.Duration(since) * ChunkDuration, Device: one}
-	if failed, ok := errors.AsType[failure](lost); ok {
+// noteOutage notes what is lost since a chunk: nothing, one of two devices, or all of the input.
+func (r *ChunkReader) noteOutage(since int64) {
+	name, reason := "", r.lost()
+	if i := slices.IndexFunc(r.devices, func(d *reopener) bool { return d.lost != nil }); i >= 0 && reason == nil {
+		name, reason = r.devices[i].Info().Name, r.devices[i].lost
+	}
+	if r.outage != nil && (reason == nil || name != r.outage.Device) {
+		r.endOutage(since)
+		r.publish(r.stats.Position)
+	}
+	if reason == nil || r.outage != nil {
+		return
+	}
+	r.outage = &Outage{Since: time.Duration(since) * ChunkDuration, Device: name}
+	if name == "" {
+		r.limit = time.After(OutageLimit)
+	}
+	if failed, ok := errors.AsType[failure](reason); ok {
 		r.outage.Reason = failed.Error()
 	}
 	r.publish(r.stats.Position)
@@ -120,7 +111,7 @@ func (r *ChunkReader) beginOutage(since int64, lost error, one string) {
 func (r *ChunkReader) endOutage(end int64) {
 	if r.outage != nil {
 		r.addGap(int64(r.outage.Since/ChunkDuration), end)
-		r.outage = nil
+		r.outage, r.limit = nil, nil
 	}
 }
 
@@ -128,18 +119,6 @@ func (r *ChunkReader) endOutage(end int64) {
 func (r *ChunkReader) addGap(began, end int64) {
 	if len(r.gaps) < maxGaps && end > began {
 		r.gaps = append(r.gaps, Gap{chunkSeconds(began), chunkSeconds(end)})
-	}
-}
-
-// notePartial notes that one of two devices is lost, or is back, since a chunk.
-func (r *ChunkReader) notePartial(since int64) {
-	i := slices.IndexFunc(r.devices, func(d *reopener) bool { return d.lost != nil })
-	if r.outage != nil && (i < 0 || r.devices[i].Info().Name != r.outage.Device) {
-		r.endOutage(since)
-		r.publish(r.stats.Position)
-	}
-	if i >= 0 && r.outage == nil {
-		r.beginOutage(since, r.devices[i].lost, r.devices[i].Info().Name)
 	}
 }
 

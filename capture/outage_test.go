@@ -44,7 +44,7 @@ func startOutage(t *testing.T, find func(want string) (device.Stream, error)) *o
 		return find(want)
 	})
 	ctx, end := context.WithCancel(t.Context())
-	x.end, x.ChunkReader = end, NewChunkReader(ctx, newReopener(src), Realtime)
+	x.end, x.ChunkReader = end, NewChunkReader(ctx, src, Realtime)
 	go func() {
 		defer close(x.done)
 		for c := range x.Chunks() {
@@ -264,7 +264,7 @@ func TestReaderThatIsLate(t *testing.T) {
 		begun := time.Now()
 		elapsed := func() time.Duration { return time.Hour + time.Since(begun) }
 		src := openWith(t, "", Mic, elapsed, func(string) (device.Stream, error) { return namedDevice{"desk", speaking(0, 0)}, nil })
-		r := NewChunkReader(t.Context(), newReopener(src), Realtime)
+		r := NewChunkReader(t.Context(), src, Realtime)
 		for c := range r.Chunks() {
 			if c.Seq == 30 {
 				time.Sleep(20 * time.Second)

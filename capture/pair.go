@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -91,26 +90,18 @@ func (p *pair) Info() Info {
 	return i
 }
 
-// Read reads the first device, and as much of the second as belongs to it. When
-// both have failed within dst, the silence begins there: what was read comes with the
-// error.
+// Read reads the first device, and as much of the second as belongs to it.
 func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	p.buf = append(p.buf[:0], make([]float32, len(dst)/2)...)
 	begin := p.first.samples
-	var failed error
 	n := 0
 	for n < len(p.buf) { // the echo is suppressed in whole frames
-		k, err := p.first.readOrSilence(ctx, p.buf[n:])
-		if err != nil && n == 0 {
+		k, err := p.first.Read(ctx, p.buf[n:])
+		if err != nil {
 			return 0, err
-		}
-		if failed = err; err != nil {
-			break
 		}
 		n += k
 	}
-	p.first.samples += int64(len(p.buf) - n) // the rest is silence
-	n = len(p.buf)
 	if p.second.samples == 0 {
 		if err := p.readSecond(ctx); err != nil {
 			return 0, err
@@ -119,9 +110,6 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	before := p.offset
 	p.follow(n)
 	if float64(p.first.samples)+p.offset <= 0 { // before the second device began
-		if failed != nil {
-			return 0, failed
-		}
 		return p.Read(ctx, dst)
 	}
 	step := (p.offset - before) / float64(n)
@@ -130,10 +118,7 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	}
 	for need := float64(p.first.samples) + max(before, p.offset); p.track.End() <= need; {
 		if err := p.readSecond(ctx); err != nil {
-			failed = cmp.Or(failed, err)
-			silence := make([]float32, int(need-p.track.End())+1)
-			p.track.Push(silence)
-			p.second.samples += int64(len(silence))
+			return 0, err
 		}
 	}
 	for i := range n {
@@ -142,35 +127,11 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	}
 	p.track.Forget(float64(p.first.samples) + p.offset - maxOffset) // the offset may slew back
 	p.echo.Suppress(dst[:2*n])
-	return 2 * n, failed
-}
-
-// readOrSilence reads a device of the pair. While that is lost and the other one is not, it returns as much silence as is
-// asked for.
-func (d *reopener) readOrSilence(ctx context.Context, dst []float32) (int, error) {
-	if d.lost == nil {
-		n, err := d.Read(ctx, dst)
-		switch {
-		case err == nil:
-			d.samples += int64(n)
-			unread, at := d.arrival()
-			d.clock.add(d.samples+unread, at)
-			return n, nil
-		case d.samples == 0 || ctx.Err() != nil:
-			return 0, err
-		}
-		d.lose(err)
-	}
-	if d.other.lost != nil {
-		return 0, d.lost
-	}
-	clear(dst)
-	d.samples += int64(len(dst))
-	return len(dst), nil
+	return 2 * n, nil
 }
 
 func (p *pair) readSecond(ctx context.Context) error {
-	n, err := p.second.readOrSilence(ctx, p.in)
+	n, err := p.second.Read(ctx, p.in)
 	if err != nil {
 		return err
 	}

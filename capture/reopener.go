@@ -11,18 +11,17 @@ import (
 	"hubbub/capture/device"
 )
 
-// reopener is a Source of a device. While the device delivers nothing, it is reopened (lose), and the ChunkReader, or the
-// pair that it is of, fills the time. Both continue with the device that takes its place (replace).
+// reopener is the device of a ChunkReader, or one of two. While it delivers nothing, it is opened again (lose), and Read
+// returns silence. The ChunkReader continues with the device that takes its place (replace).
 type reopener struct {
 	*microphone
 	wanted device.Device // it, or the one that it stands in for
 	lost   error         // why the device delivers nothing; nil = it delivers
 	before int64         // overflows of devices that were replaced
 
-	// Of a pair.
-	other   *reopener   // nil = there is none
-	clock   deviceClock // empty while the device is lost
 	samples int64       // so far, with those of silence
+	clock   deviceClock // for a pair; empty while the device is lost
+	other   *reopener   // of a pair; nil = there is none
 
 	// While it is lost, or another one stands in for it, a goroutine tries to reopen it.
 	found    chan *microphone   // receives the device that takes its place, and the device itself after a stand-in
@@ -46,6 +45,27 @@ func (d *reopener) standsIn() string {
 }
 
 func (d *reopener) isWanted(m *microphone) bool { return m.device.Key() == d.wanted.Key() }
+
+// Read reads the device. Once that is lost, it returns silence, as much as is asked for. A device that has delivered
+// nothing yet is not reopened.
+func (d *reopener) Read(ctx context.Context, dst []float32) (int, error) {
+	if d.lost == nil {
+		n, err := d.microphone.Read(ctx, dst)
+		switch {
+		case err == nil:
+			d.samples += int64(n)
+			unread, at := d.arrival()
+			d.clock.add(d.samples+unread, at)
+			return n, nil
+		case d.samples == 0 || ctx.Err() != nil:
+			return 0, err
+		}
+		d.lose(err)
+	}
+	clear(dst)
+	d.samples += int64(len(dst))
+	return len(dst), nil
+}
 
 // lose begins to reopen the device, which delivers nothing for a reason. It ends the attempts before.
 func (d *reopener) lose(reason error) {

@@ -128,7 +128,7 @@ func Open(ctx context.Context, s Spec) (Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newReopener(m), nil
+		return m, nil
 	case s.Input == "-":
 		return openStdin(ctx, s.Stdin, s.Channels)
 	default:

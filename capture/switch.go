@@ -3,6 +3,8 @@ package capture
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"hubbub/protocol/hint"
 )
@@ -37,23 +39,30 @@ func (r *ChunkReader) Switch(ctx context.Context, input string) (name string, er
 }
 
 // exchangeDevice continues with a device that the user has chosen, or with one that is back: in place of its stand-in, or
-// of the silence of one of a pair.
+// of silence. While all devices are lost, it waits for one, for a chunk.
 func (r *ChunkReader) exchangeDevice() error {
-	if r.seq == 0 {
+	if r.seq == 0 || len(r.devices) == 0 {
 		return nil
 	}
-	for _, d := range r.devices {
-		select {
-		case m := <-r.chosen:
-			return r.choose(m)
-		case m := <-d.found:
-			if err := r.replace(d, m); err != nil {
-				return err
-			}
-		default:
-		}
+	wait := time.Duration(0)
+	if r.limit != nil {
+		wait = ChunkDuration
 	}
-	return nil
+	first, second := r.devices[0], r.devices[len(r.devices)-1] // one device is both
+	select {
+	case m := <-r.chosen:
+		return r.choose(m)
+	case m := <-first.found:
+		return r.replace(first, m)
+	case m := <-second.found:
+		return r.replace(second, m)
+	case <-r.limit:
+		return fmt.Errorf("%w; it did not come back within %.0f minutes", r.lost(), OutageLimit.Minutes())
+	case <-time.After(wait):
+		return nil
+	case <-r.ctx.Done():
+		return r.ctx.Err()
+	}
 }
 
 // choose continues with a device that the user has chosen.

@@ -115,7 +115,7 @@ func TestSwitchFromAStalledDevice(t *testing.T) {
 	stalled := speaking(0, 2)
 	src := openFake(t, stalled, 200*time.Millisecond)
 	ctx, end := context.WithCancel(t.Context())
-	r := NewChunkReader(ctx, newReopener(src), Realtime)
+	r := NewChunkReader(ctx, src, Realtime)
 	chosen := openFake(t, speaking(0, 0), time.Minute)
 	r.open = func(context.Context, string, Channels) (*microphone, error) { return chosen, nil }
 	reopening, done := make(chan struct{}), make(chan struct{})

@@ -74,7 +74,7 @@ func microphoneChild() {
 	delay := time.Since(last)
 	_, _ = w.Close(), src.Close()
 	report(captureReport{Error: fmt.Sprint(err), Hint: hint.Of(err), Delay: delay.Seconds(), Took: last.Sub(first).Seconds(), Captured: float64(captured) / SampleRate,
-		Overflows: src.(*reopener).overflows(), Notices: src.Notices()})
+		Overflows: src.(*microphone).overflows(), Notices: src.Notices()})
 }
 
 // TestVirtualMicrophone plays bursts of known tones to a real device, captures
