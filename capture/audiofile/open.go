@@ -143,7 +143,7 @@ func OpenStream(name string, in io.Reader, n *Notices) (Decoder, error) {
 	default:
 		return openDecoder(name, &counter{r: r}, head, -1, n)
 	}
-	return &wavDecoder{r: r, f: Format{Rate: SampleRate, Channels: 1, Frames: -1}, float: true, width: 4, left: -1, raw: true, notices: n}, nil
+	return &wavDecoder{in: io.LimitedReader{R: r, N: math.MaxInt64}, f: Format{Rate: SampleRate, Channels: 1, Frames: -1}, float: true, width: 4, raw: true, notices: n}, nil
 }
 
 // IsText reports whether a file is text, which a playlist is, by its first bytes.

@@ -3,7 +3,6 @@ package audiofile
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -39,13 +38,12 @@ const (
 
 // wavDecoder reads the samples of a WAV file or stream, or raw ones.
 type wavDecoder struct {
-	r        io.Reader
+	in       io.LimitedReader // of the bytes of audio that the header states, or without a limit
 	f        Format
 	order    binary.ByteOrder // of the header and the samples
 	float    bool
 	width    int                  // bytes of one sample
 	octets   func(b byte) float32 // the sample of a byte, where width is 1
-	left     int64                // bytes of audio left, which are missing if the input ends before; -1 = until the end
 	raw      bool                 // without a header; an incomplete frame is a notice
 	sound    []byte               // the first raw samples from one on that is not silence
 	loud     bool                 // a sample was beyond loudest
@@ -65,7 +63,7 @@ func openWAV(r *counter, size int64, n *Notices) (*wavDecoder, error) {
 		return nil, headerError(err)
 	}
 	id := string(head[:4])
-	d := &wavDecoder{r: r, notices: n, order: binary.LittleEndian}
+	d := &wavDecoder{in: io.LimitedReader{R: r, N: math.MaxInt64}, notices: n, order: binary.LittleEndian}
 	if id == "RIFX" {
 		d.order = binary.BigEndian
 	}
@@ -80,6 +78,7 @@ func openWAV(r *counter, size int64, n *Notices) (*wavDecoder, error) {
 			return nil, err
 		}
 		name, length := string(h[:4]), int64(d.order.Uint32(h[4:]))
+		var err error
 		switch {
 		case name == "data":
 			if !formatSeen {
@@ -90,26 +89,20 @@ func openWAV(r *counter, size int64, n *Notices) (*wavDecoder, error) {
 			}
 			return d, d.begin(r, length, size)
 		case name == "fmt ":
-			if err := d.readFormat(r, length); err != nil {
-				return nil, err
-			}
+			err = d.readFormat(r, length)
 			formatSeen = true
 		case name == "ds64" && length >= 16 && length < 1<<16:
 			b := make([]byte, length)
-			if err := r.full(b); err != nil {
-				return nil, headerError(err)
-			}
+			err = r.full(b)
 			long = int64(binary.LittleEndian.Uint64(b[8:]))
 		default:
-			if err := r.skip(length + length%2); err != nil {
-				return nil, headerError(err)
-			}
-			continue
+			err = r.skip(length)
 		}
-		if length%2 == 1 {
-			if err := r.skip(1); err != nil {
-				return nil, headerError(err)
-			}
+		if err == nil {
+			err = r.skip(length % 2)
+		}
+		if err != nil {
+			return nil, headerError(err)
 		}
 	}
 }
@@ -128,7 +121,7 @@ func (d *wavDecoder) readFormat(r *counter, length int64) error {
 	}
 	b := make([]byte, length)
 	if err := r.full(b); err != nil {
-		return headerError(err)
+		return err
 	}
 	tag, channels, rate := int(d.order.Uint16(b)), int(d.order.Uint16(b[2:])), int64(d.order.Uint32(b[4:]))
 	align, bits := int(d.order.Uint16(b[12:])), int(d.order.Uint16(b[14:]))
@@ -188,57 +181,38 @@ func tagName(tag int) string {
 // whole frames as fit into nearly 2 GiB.
 func (d *wavDecoder) begin(r *counter, length, size int64) error {
 	frame := int64(d.width * d.f.Channels)
-	d.left = length
+	left := length
 	open := length <= 0 || length > 0x7FFFF000-frame && length <= 0xFFFFFFFF
-	if size < 0 {
-		if open {
-			d.left = -1
-		} else {
-			d.f.Frames = length / frame
-		}
-		return nil
-	}
 	available := max(0, size-r.n)
 	ends := length <= available && (r.chunksFollow(d.order, length, available) || r.chunksFollow(d.order, length+length%2, available))
 	switch {
+	case size < 0 && open:
+		return nil
+	case size < 0: // what follows is not known
 	case length == 0 && (available < frame || r.chunksFollow(d.order, 0, available)):
 		return hint.Errorf("Choose a recording that contains audio.", "%w", ErrNoAudio)
 	case open && !ends: // else the size of a large file
-		d.left = available
+		left = available
 	case length > available:
 		if available < frame {
 			return hint.Errorf(incompleteHint, "this WAV file %w", ErrCutOff)
 		}
-		d.left = available
+		left = available
 		d.f.Notice = d.f.truncated(length/frame, available/frame)
 	case seconds((available-length)/frame, d.f.Rate) > 50*time.Millisecond && !ends:
-		d.left = available
+		left = available
 		d.f.Notice = d.f.longer(length/frame, available/frame)
 	}
-	d.f.Frames = d.left / frame
+	d.in.N, d.f.Frames = left, left/frame
 	return nil
 }
 
 func (d *wavDecoder) Read(dst []float32) (int, error) {
 	frame := d.width * d.f.Channels
 	want := len(dst) / d.f.Channels * frame
-	if cap(d.buf) < want {
-		b := make([]byte, want)
-		copy(b, d.buf[:d.have])
-		d.buf = b
-	}
+	d.buf = slices.Grow(d.buf[:d.have], want)[:want]
 	for {
-		ask := want - d.have
-		if d.left >= 0 {
-			ask = int(min(int64(ask), d.left))
-		}
-		n, err := 0, io.EOF
-		if ask > 0 {
-			n, err = d.r.Read(d.buf[d.have : d.have+ask])
-		}
-		if d.left >= 0 {
-			d.left -= int64(n)
-		}
+		n, err := d.in.Read(d.buf[d.have:])
 		d.have += n
 		if complete := d.have / frame * frame; complete > 0 {
 			if d.raw && len(d.sound) < sniffRaw && !d.canBeFloats(d.buf[:complete]) {
@@ -253,19 +227,18 @@ func (d *wavDecoder) Read(dst []float32) (int, error) {
 			d.have = copy(d.buf, d.buf[complete:d.have])
 			return k, nil
 		}
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = io.EOF
-		}
-		if errors.Is(err, io.EOF) && d.left > 0 {
+		switch {
+		case err == nil:
+			continue
+		case !isEnd(err):
+			return 0, err
+		case d.f.Frames >= 0 && d.in.N > 0:
 			d.notices.Add(d.f.truncated(d.f.Frames, d.position))
-		}
-		if errors.Is(err, io.EOF) && d.raw && d.have > 0 {
+		case d.raw && d.have > 0:
 			d.notices.Add(fmt.Sprintf("the raw input ends within a sample: %d extra bytes", d.have))
 			d.have = 0
 		}
-		if err != nil {
-			return 0, err
-		}
+		return 0, io.EOF
 	}
 }
 
@@ -302,17 +275,14 @@ func (d *wavDecoder) convert(dst []float32, b []byte) int {
 		for i := range dst {
 			dst[i] = d.octets(b[i])
 		}
-	case d.width == 2:
+	default: // integers of two to four bytes
+		scale := fullScale(32)
 		for i := range dst {
-			dst[i] = float32(int16(le.Uint16(b[2*i:]))) * fullScale(16)
-		}
-	case d.width == 3:
-		for i := range dst {
-			dst[i] = float32(int32(uint32(b[3*i])<<8|uint32(b[3*i+1])<<16|uint32(b[3*i+2])<<24)>>8) * fullScale(24)
-		}
-	default:
-		for i := range dst {
-			dst[i] = float32(float64(int32(le.Uint32(b[4*i:]))) * math.Ldexp(1, -31))
+			var v uint32 // in the upper bits
+			for _, octet := range b[d.width*i:][:d.width] {
+				v = v>>8 | uint32(octet)<<24
+			}
+			dst[i] = float32(int32(v)) * scale
 		}
 	}
 	return n

@@ -2,7 +2,6 @@ package audiofile
 
 import (
 	"cmp"
-	"encoding/binary"
 	"io"
 	"os"
 
@@ -19,13 +18,16 @@ type WAVWriter struct {
 	err    error  // the first one
 }
 
+// maxBuffer is from how many bytes on audio is written to the file.
+const maxBuffer = 64 << 10
+
 // CreateWAV creates or truncates the file and writes a header.
 func CreateWAV(path string) (*WAVWriter, error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return nil, hint.Errorf("Choose a folder that you can write to.", "%w", err)
 	}
-	w := &WAVWriter{f: f, buf: make([]byte, 0, 64<<10)}
+	w := &WAVWriter{f: f}
 	if _, err := f.Write(WAVHeader(0)); err != nil {
 		_ = f.Close()
 		return nil, hint.Errorf("Check whether the disk is full.", "%w", err)
@@ -36,11 +38,8 @@ func CreateWAV(path string) (*WAVWriter, error) {
 // Write appends samples. Values outside -1..1 are clipped, and NaN becomes 0. An
 // error of an earlier, delayed write is returned by each method.
 func (w *WAVWriter) Write(samples []float32) error {
-	for _, x := range samples {
-		if len(w.buf)+2 > cap(w.buf) {
-			w.flush()
-		}
-		w.buf = binary.LittleEndian.AppendUint16(w.buf, uint16(PCM16(x)))
+	if w.buf = AppendPCM16(w.buf, samples); len(w.buf) >= maxBuffer {
+		w.flush()
 	}
 	return w.err
 }
