@@ -275,7 +275,7 @@ func TestClaims(t *testing.T) {
 				t.Errorf("%s: a lost claim was completed: %+v (%v)", name, after, err)
 			}
 		}
-		_ = d.Done(t.Context())
+		_ = s.RemoveEntry(t.Context(), d.Job.Entry)
 	}
 }
 

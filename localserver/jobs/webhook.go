@@ -40,7 +40,7 @@ func (r *Runner) deliver(d *store.Delivery) {
 	j, revision, err := r.Store.Job(ctx, d.Job.Account, d.Job.ID, r.Now())
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && (j.Hook == nil || j.Hook.Done):
-		_ = d.Done(ctx) // otherwise it is delivered again, and nothing happens
+		_ = r.Store.RemoveEntry(ctx, d.Job.Entry) // otherwise it is delivered again, and nothing happens
 		return
 	case err != nil:
 		r.giveBack(d, takenPause)
@@ -72,7 +72,7 @@ func (r *Runner) deliver(d *store.Delivery) {
 		r.Logger.Warn("the outcome of a webhook could not be stored; it is called again", "job", j.ID, "error", err)
 		r.giveBack(d, takenPause)
 	case j.Hook.Done:
-		_ = d.Done(ctx)
+		_ = r.Store.RemoveEntry(ctx, d.Job.Entry)
 	default:
 		r.giveBack(d, max(j.Hook.Next.Sub(r.Now()), 0))
 	}

@@ -123,6 +123,6 @@ func TestWebhookOfAServerThatStops(t *testing.T) {
 		if err != nil || lines.Len() > 0 {
 			t.Fatalf("%v, %s", err, &lines)
 		}
-		testkit.NoError(t, again.Done(t.Context()))
+		testkit.NoError(t, s.RemoveEntry(t.Context(), again.Job.Entry))
 	}
 }

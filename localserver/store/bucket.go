@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// bucket is a key-value bucket that checks the keys it is given.
+// bucket is a key-value bucket.
 type bucket struct {
 	kv     jetstream.KeyValue
 	stream removable // that holds its values
@@ -78,34 +78,15 @@ func (s *Store) setUpBucket(ctx context.Context, c bucketConfig) (err error) {
 	return err
 }
 
-func checkKey(key string) error {
-	_, err := subject(strings.Split(key, ".")...)
-	return err
-}
-
-// Get returns the newest value of a key.
-func (b bucket) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
-	if err := checkKey(key); err != nil {
-		return nil, err
-	}
-	return b.kv.Get(ctx, key)
-}
-
 // Put writes a value.
 func (b bucket) Put(ctx context.Context, key string, value []byte) error {
-	err := checkKey(key)
-	if err == nil {
-		_, err = b.kv.Put(ctx, key, value)
-	}
+	_, err := b.kv.Put(ctx, key, value)
 	return err
 }
 
 // Update writes a value if the newest one has the given revision, 0 if there must be
 // none or a marker.
 func (b bucket) Update(ctx context.Context, key string, value []byte, revision uint64) (next uint64, err error) {
-	if err := checkKey(key); err != nil {
-		return 0, err
-	}
 	if revision > 0 {
 		return b.kv.Update(ctx, key, value, revision)
 	}
@@ -117,11 +98,7 @@ func (b bucket) Update(ctx context.Context, key string, value []byte, revision u
 
 // Purge removes a key and all of its values.
 func (b bucket) Purge(ctx context.Context, key string, opts ...jetstream.KVDeleteOpt) error {
-	err := checkKey(key)
-	if err == nil {
-		err = b.stream.store.AdmitDeletion()
-	}
-	if err != nil {
+	if err := b.stream.store.AdmitDeletion(); err != nil {
 		return err
 	}
 	return b.kv.Purge(ctx, key, opts...)
@@ -133,10 +110,7 @@ func (b bucket) Purge(ctx context.Context, key string, opts ...jetstream.KVDelet
 // rebuilds its index from its files, in which values that were replaced are not marked
 // as removed (nats-server issue 8505).
 func (b bucket) remove(ctx context.Context, key string, revision uint64) error {
-	if err := checkKey(key); err != nil {
-		return err
-	}
-	options := []jetstream.StreamPurgeOpt{jetstream.WithPurgeSubject(b.prefix + key)}
+	options := []jetstream.StreamPurgeOpt{jetstream.WithPurgeSubject(b.prefix + subject(strings.Split(key, ".")...))}
 	if revision > 0 {
 		options = append(options, jetstream.WithPurgeSequence(revision+1))
 	}
@@ -178,7 +152,7 @@ func (b bucket) ignore(key string, err error) {
 // load returns the JSON value of a key and its revision, or ErrNotFound and the
 // revision 0, or that of a value that cannot be read.
 func load[T any](ctx context.Context, b bucket, key string) (value T, revision uint64, err error) {
-	entry, err := b.Get(ctx, key)
+	entry, err := b.kv.Get(ctx, key)
 	switch {
 	case errors.Is(err, jetstream.ErrKeyNotFound):
 		return value, 0, ErrNotFound
@@ -213,7 +187,7 @@ func (b bucket) write(ctx context.Context, key string, value []byte, revision ui
 			attempted = true
 			return err
 		}
-		entry, err := b.Get(ctx, key)
+		entry, err := b.kv.Get(ctx, key)
 		missing := errors.Is(err, jetstream.ErrKeyNotFound)
 		switch {
 		case err != nil && !missing:
@@ -256,7 +230,7 @@ func (b bucket) change(ctx context.Context, key string, step func(ctx context.Co
 	return retry(ctx, func(ctx context.Context) error {
 		var value []byte
 		var revision uint64
-		entry, err := b.Get(ctx, key)
+		entry, err := b.kv.Get(ctx, key)
 		switch {
 		case err == nil:
 			value, revision = entry.Value(), entry.Revision()
@@ -319,7 +293,7 @@ func (b bucket) getAll(ctx context.Context, keys []string, entries map[string]je
 	for i, key := range keys {
 		group.Go(func() error {
 			return retry(ctx, func(ctx context.Context) (err error) {
-				if values[i], err = b.Get(ctx, key); errors.Is(err, jetstream.ErrKeyNotFound) {
+				if values[i], err = b.kv.Get(ctx, key); errors.Is(err, jetstream.ErrKeyNotFound) {
 					return nil
 				}
 				return err

@@ -76,7 +76,7 @@ func TestChangeAfterAnotherWrite(t *testing.T) {
 			}
 			return append(value, " and mine"...), nil
 		}))
-		entry, err := s.counters.Get(t.Context(), "k")
+		entry, err := s.counters.kv.Get(t.Context(), "k")
 		testkit.NoError(t, err)
 		if !slices.Equal(seen, []string{"", "another"}) || string(entry.Value()) != "another and mine" {
 			t.Errorf("saw %q, wrote %q", seen, entry.Value())

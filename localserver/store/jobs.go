@@ -120,20 +120,16 @@ func (q Queue) subject(account string) string {
 
 func (q Queue) subjects() string { return "hubbub.jobs." + string(q) + ".*" }
 
-// Delivery is a job from a queue. The receiver ends it with Done or Return.
+// Delivery is a job from a queue. The receiver ends it with RemoveEntry or Return.
 type Delivery struct {
 	Job   Job  // as it was queued, not its record
 	Again bool // it was delivered before
-	store *Store
 	msg   jetstream.Msg
 }
 
 // Extend keeps the delivery for another JobAckWait. It must be called more often
 // than that.
 func (d *Delivery) Extend() error { return d.msg.InProgress() }
-
-// Done removes the delivery from the queue.
-func (d *Delivery) Done(ctx context.Context) error { return d.store.RemoveEntry(ctx, d.Job.Entry) }
 
 // Return gives the delivery back; it is delivered again after a pause.
 func (d *Delivery) Return(pause time.Duration) error { return d.msg.NakWithDelay(pause) }
@@ -253,13 +249,7 @@ func (s *Store) ListJobs(ctx context.Context, account string, now time.Time, mat
 
 // enqueue adds an entry to a queue, once for each job, and returns its sequence number.
 func (s *Store) enqueue(ctx context.Context, q Queue, j Job, raw []byte) (entry uint64, err error) {
-	err = retry(ctx, func(ctx context.Context) error {
-		ack, err := s.js.Publish(ctx, q.subject(j.Account), raw, jetstream.WithMsgID(string(q)+" "+j.ID))
-		if err == nil {
-			entry = ack.Sequence
-		}
-		return err
-	})
+	entry, err = s.publish(ctx, q.subject(j.Account), raw, jetstream.WithMsgID(string(q)+" "+j.ID))
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.Description == queueFull {
 		err = fmt.Errorf("%w: %w", ErrQuota, err)
 	}
@@ -313,13 +303,13 @@ func (s *Store) Next(ctx context.Context, q Queue) (*Delivery, error) {
 		case err != nil:
 			return nil, s.report("next job", err)
 		}
-		d, err := s.newDelivery(msg)
+		d, err := newDelivery(msg)
 		return d, s.report("next job", err)
 	}
 }
 
-func (s *Store) newDelivery(msg jetstream.Msg) (*Delivery, error) {
-	d := &Delivery{store: s, msg: msg}
+func newDelivery(msg jetstream.Msg) (*Delivery, error) {
+	d := &Delivery{msg: msg}
 	meta, err := msg.Metadata()
 	if err == nil {
 		err = json.Unmarshal(msg.Data(), &d.Job)
@@ -343,7 +333,7 @@ func (s *Store) More(q Queue, most int) (list []*Delivery, err error) {
 		n = 0
 		for msg := range batch.Messages() {
 			n, size = n+1, size+len(msg.Data())
-			if d, invalid := s.newDelivery(msg); invalid == nil {
+			if d, invalid := newDelivery(msg); invalid == nil {
 				list = append(list, d)
 			}
 		}

@@ -88,7 +88,7 @@ func TestJobQueue(t *testing.T) {
 			t.Fatalf("%+v", d.Job)
 		}
 		queued(1)
-		testkit.NoError(t, d.Done(ctx))
+		testkit.NoError(t, s.RemoveEntry(ctx, d.Job.Entry))
 		queued(0)
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
@@ -200,7 +200,7 @@ func TestFullQueue(t *testing.T) {
 	if other.Account = "b"; s.CreateJob(ctx, other) != nil {
 		t.Error("the jobs of one account exclude those of another")
 	}
-	testkit.NoError(t, next(t, s).Done(ctx))
+	testkit.NoError(t, s.RemoveEntry(ctx, next(t, s).Job.Entry))
 	if err := s.CreateJob(ctx, job("j3")); err != nil {
 		t.Errorf("after one has left: %v", err)
 	}
@@ -247,9 +247,9 @@ func TestRequestIsErased(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d.Job.ID == "j1" {
-			err = d.Done(t.Context())
+			err = s.RemoveEntry(t.Context(), d.Job.Entry)
 		} else if err = s.RemoveEntry(t.Context(), j.Entry); err == nil {
-			err = d.Done(t.Context())
+			err = s.RemoveEntry(t.Context(), d.Job.Entry)
 		}
 		if err != nil {
 			t.Errorf("%s: %v", d.Job.ID, err)

@@ -27,7 +27,7 @@ func (s *Store) setUpJournal(ctx context.Context, storage jetstream.StorageType)
 }
 
 // eventSubject is the subject of one stream's events.
-func eventSubject(stream string) (string, error) { return subject("hubbub", "events", stream) }
+func eventSubject(stream string) string { return subject("hubbub", "events", stream) }
 
 // tail is the end of a stream's events: their number, the sequence number of the last
 // entry, and whether Amend has written that.
@@ -106,11 +106,7 @@ func (s *Store) Amend(ctx context.Context, stream string, edit func(stored [][]b
 
 // publishEntry writes one entry after end, or fails with ErrConflict.
 func (s *Store) publishEntry(ctx context.Context, stream string, end tail, messages [][]byte, final bool) error {
-	to, err := eventSubject(stream)
-	if err != nil {
-		return err
-	}
-	entry := &nats.Msg{Subject: to, Data: bytes.Join(messages, []byte("\n"))}
+	entry := &nats.Msg{Subject: eventSubject(stream), Data: bytes.Join(messages, []byte("\n"))}
 	if final {
 		entry.Header = nats.Header{finalHeader: {"1"}}
 	}
@@ -140,9 +136,8 @@ func (s *Store) read(ctx context.Context, stream string) (all [][]byte, end tail
 // and their tail. Those before an error are returned with it.
 func (s *Store) readAfter(ctx context.Context, stream string, last uint64, most int) (messages [][]byte, end tail, err error) {
 	end.seq = last
-	from, err := eventSubject(stream)
 	for n := 0; err == nil && n < most; n++ {
-		entry, failed := s.events.GetMsg(ctx, end.seq+1, jetstream.WithGetMsgSubject(from))
+		entry, failed := s.events.GetMsg(ctx, end.seq+1, jetstream.WithGetMsgSubject(eventSubject(stream)))
 		if errors.Is(failed, jetstream.ErrMsgNotFound) {
 			break
 		}
@@ -176,7 +171,7 @@ type Progress struct {
 }
 
 // progressSubject is not among the subjects that are stored.
-func progressSubject(stream string) (string, error) { return subject("hubbub", "pulse", stream) }
+func progressSubject(stream string) string { return subject("hubbub", "pulse", stream) }
 
 // Since reads the events of a stream after an entry, 0 for all of them, and returns
 // the entry that they reach to. It reads a bounded part; no messages and no error mean
@@ -192,25 +187,17 @@ func (s *Store) Since(ctx context.Context, stream string, after uint64) (message
 // PublishProgress sends the progress of a stream to all subscribers. It does not wait
 // for them.
 func (s *Store) PublishProgress(stream string, p Progress) error {
-	to, err := progressSubject(stream)
-	if err != nil {
-		return wrap("publish progress", err)
-	}
 	raw, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	return wrap("publish progress", s.conn.Publish(to, raw))
+	return wrap("publish progress", s.conn.Publish(progressSubject(stream), raw))
 }
 
 // SubscribeProgress calls f with all progress of a stream that arrives, one call at a
 // time, until stop. f must not block.
 func (s *Store) SubscribeProgress(stream string, f func(Progress)) (stop func(), err error) {
-	from, err := progressSubject(stream)
-	if err != nil {
-		return nil, wrap("subscribe to progress", err)
-	}
-	sub, err := s.conn.Subscribe(from, func(m *nats.Msg) {
+	sub, err := s.conn.Subscribe(progressSubject(stream), func(m *nats.Msg) {
 		var p Progress
 		if json.Unmarshal(m.Data, &p) == nil {
 			f(p)

@@ -121,7 +121,7 @@ func entryKey(record, blob string) string {
 	return unreferencedPrefix + accountOf(record) + "." + blob
 }
 
-func chunkSubject(blob string, n int64) (string, error) {
+func chunkSubject(blob string, n int64) string {
 	return subject("hubbub", "media", blob, strconv.FormatInt(n, 10))
 }
 

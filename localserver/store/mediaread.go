@@ -17,17 +17,15 @@ var errMissing = errors.New("a chunk is missing")
 // MediaReader reads one object, from any offset. It holds one chunk in memory.
 type MediaReader struct {
 	mediaRecord
-	store *Store
-	ctx   context.Context
-	key   string // of the record
-	mark  string // subject of the reader on a cluster, "" otherwise
+	io.ReadSeeker // over ReadAt
+	store         *Store
+	ctx           context.Context
+	key           string // of the record
+	mark          string // subject of the reader on a cluster, "" otherwise
 
-	offset int64
-	chunk  int64 // number of the chunk in data, -1 = none
-	data   []byte
+	chunk int64 // number of the chunk in data, -1 = none
+	data  []byte
 }
-
-var _ io.ReadSeeker = (*MediaReader)(nil)
 
 // OpenMedia opens an object that can be read at the time now, or returns ErrNotFound.
 // ctx bounds all of the reading. The reader must be closed.
@@ -38,6 +36,7 @@ func (s *Store) OpenMedia(ctx context.Context, account, name string, now time.Ti
 			return nil, s.report("open media", err)
 		}
 		r := &MediaReader{mediaRecord: rec, store: s, ctx: ctx, key: mediaKey(account, name), chunk: -1}
+		r.ReadSeeker = io.NewSectionReader(r, 0, r.Size)
 		if err := r.announce(); err != nil {
 			return nil, s.report("open media", err)
 		}
@@ -52,19 +51,13 @@ func (s *Store) OpenMedia(ctx context.Context, account, name string, now time.Ti
 
 // announce makes the reader known to whoever replaces or deletes the object: in
 // this process, and on a cluster by a message that exists while it reads.
-func (r *MediaReader) announce() (err error) {
+func (r *MediaReader) announce() error {
 	m := &r.store.media
 	if r.store.Shared() {
-		if r.mark, err = subject("hubbub", "media", r.Blob+readersSuffix, uuid.NewString()); err != nil {
-			return err
-		}
+		r.mark = subject("hubbub", "media", r.Blob+readersSuffix, uuid.NewString())
 		ctx, cancel := context.WithTimeout(r.ctx, mediaTimeout)
 		defer cancel()
-		err = retry(ctx, func(ctx context.Context) error {
-			_, err := r.store.js.Publish(ctx, r.mark, nil)
-			return err
-		})
-		if err != nil {
+		if _, err := r.store.publish(ctx, r.mark, nil); err != nil {
 			return err
 		}
 	}
@@ -90,11 +83,7 @@ func (s *Store) hasReaders(ctx context.Context, blob string) bool {
 	if here || !s.Shared() {
 		return here
 	}
-	all, err := subject("hubbub", "media", blob+readersSuffix)
-	if err != nil {
-		return false
-	}
-	info, err := s.media.chunks.Info(ctx, jetstream.WithSubjectFilter(all+".*"))
+	info, err := s.media.chunks.Info(ctx, jetstream.WithSubjectFilter(subject("hubbub", "media", blob+readersSuffix)+".*"))
 	return err != nil || len(info.State.Subjects) > 0 // perhaps
 }
 
@@ -118,26 +107,19 @@ func (r *MediaReader) Close() error {
 	return r.store.report("close media", err)
 }
 
-// Read reads from the offset, within one chunk.
-func (r *MediaReader) Read(p []byte) (int, error) {
-	if r.offset >= r.Size {
-		return 0, io.EOF
-	}
-	if len(p) == 0 {
-		return 0, nil
-	}
-	prefix := int64(len(r.Prefix))
-	var n int
-	if r.offset < prefix {
-		n = copy(p, r.Prefix[r.offset:])
-	} else {
-		at := r.offset - prefix
-		if err := r.load(at / mediaChunk); err != nil {
-			return 0, err
+// ReadAt reads from an offset; all of p lies within the object.
+func (r *MediaReader) ReadAt(p []byte, offset int64) (n int, err error) {
+	for n < len(p) {
+		at := offset + int64(n) - int64(len(r.Prefix)) // in the chunks
+		if at < 0 {
+			n += copy(p[n:], r.Prefix[offset+int64(n):])
+			continue
 		}
-		n = copy(p, r.data[at%mediaChunk:])
+		if err := r.load(at / mediaChunk); err != nil {
+			return n, err
+		}
+		n += copy(p[n:], r.data[at%mediaChunk:])
 	}
-	r.offset += int64(n)
 	return n, nil
 }
 
@@ -146,15 +128,11 @@ func (r *MediaReader) load(n int64) error {
 	if n == r.chunk {
 		return nil
 	}
-	from, err := chunkSubject(r.Blob, n)
-	if err != nil {
-		return wrap("read media", err)
-	}
 	ctx, cancel := context.WithTimeout(r.ctx, mediaTimeout)
 	defer cancel()
 	var m *jetstream.RawStreamMsg
-	err = retry(ctx, func(ctx context.Context) (err error) {
-		m, err = r.store.media.chunks.GetLastMsgForSubject(ctx, from)
+	err := retry(ctx, func(ctx context.Context) (err error) {
+		m, err = r.store.media.chunks.GetLastMsgForSubject(ctx, chunkSubject(r.Blob, n))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			err = errMissing
 		}
@@ -168,19 +146,4 @@ func (r *MediaReader) load(n int64) error {
 	}
 	r.chunk, r.data = n, m.Data
 	return nil
-}
-
-// Seek moves the offset.
-func (r *MediaReader) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += r.offset
-	case io.SeekEnd:
-		offset += r.Size
-	}
-	if offset < 0 {
-		return 0, errors.New("read media: a negative offset")
-	}
-	r.offset = offset
-	return offset, nil
 }

@@ -163,9 +163,5 @@ func (s *Store) removeUnreferenced(ctx context.Context, key, blob string) {
 }
 
 func (s *Store) deleteBlob(ctx context.Context, blob string) error {
-	all, err := subject("hubbub", "media", blob)
-	if err != nil {
-		return err
-	}
-	return s.media.chunks.Purge(ctx, jetstream.WithPurgeSubject(all+".*"))
+	return s.media.chunks.Purge(ctx, jetstream.WithPurgeSubject(subject("hubbub", "media", blob)+".*"))
 }

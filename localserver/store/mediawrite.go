@@ -100,19 +100,11 @@ func (w *MediaWriter) flush() error {
 	if err := w.grow(n); err != nil {
 		return err
 	}
-	to, err := chunkSubject(w.blob, w.size/mediaChunk)
-	if err != nil {
-		return err
-	}
 	// Also after w.ctx has ended: a chunk that is in flight then could arrive after Abort
 	// has deleted the blob, and would remain.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), mediaTimeout)
 	defer cancel()
-	err = retry(ctx, func(ctx context.Context) error {
-		_, err := w.store.js.Publish(ctx, to, w.buf)
-		return err
-	})
-	if err != nil {
+	if _, err := w.store.publish(ctx, chunkSubject(w.blob, w.size/mediaChunk), w.buf); err != nil {
 		return err
 	}
 	_, _ = w.sum.Write(w.buf) // never fails

@@ -43,6 +43,18 @@ func retry(ctx context.Context, call func(ctx context.Context) error) error {
 	}
 }
 
+// publish stores a message and returns its sequence number.
+func (s *Store) publish(ctx context.Context, to string, data []byte, opts ...jetstream.PublishOpt) (seq uint64, err error) {
+	err = retry(ctx, func(ctx context.Context) error {
+		ack, err := s.js.Publish(ctx, to, data, opts...)
+		if err == nil {
+			seq = ack.Sequence
+		}
+		return err
+	})
+	return seq, err
+}
+
 // transient reports whether an error leaves the outcome of a call open or may
 // not happen again: the store is electing a leader or cannot be reached.
 func transient(err error) bool {
