@@ -9,8 +9,6 @@ import (
 	"fmt"
 
 	"hubbub/localserver/engine/voiceprint"
-	"hubbub/localserver/jobs"
-	"hubbub/localserver/stream"
 	"hubbub/protocol"
 )
 
@@ -74,16 +72,4 @@ func enrolmentCipher(token string) (cipher.AEAD, error) {
 		return nil, err
 	}
 	return cipher.NewGCMWithRandomNonce(block)
-}
-
-// enrol makes a diarizer enrol the people of an enrolment.
-func enrol(d stream.Diarizer, e protocol.Enrolment) error {
-	if len(e.Voiceprints) == 0 {
-		return nil
-	}
-	people, matching, err := jobs.People(e)
-	if err == nil {
-		d.Enrol(people, matching)
-	}
-	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/gorilla/websocket"
 
+	"hubbub/localserver/jobs"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/protocol"
@@ -197,8 +198,12 @@ func (s *Server) recogniser(rec store.Stream) words.Recogniser {
 // an error.
 func (s *Server) newDiarizer(people protocol.Enrolment) (d stream.Diarizer, err error) {
 	err = recovered.Guard(func() (err error) {
-		if d, err = s.options.NewDiarizer(); err == nil {
-			err = enrol(d, people)
+		if d, err = s.options.NewDiarizer(); err != nil {
+			return err
+		}
+		list, matching, err := jobs.People(people)
+		if err == nil {
+			d.Enrol(list, matching)
 		}
 		return err
 	})

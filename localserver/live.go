@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/google/uuid"
@@ -143,12 +142,9 @@ func (s *Server) findStream(r *http.Request) (store.Stream, error) {
 	return rec, storeError(err, "There is no stream with this id", "The stream could not be looked up; try again")
 }
 
-// streamURL is where a client opens the stream: as httpURL.
+// streamURL is where a client opens the stream.
 func (s *Server) streamURL(r *http.Request, id, token string) string {
-	u, err := url.Parse(s.httpURL(r, streamPath+id))
-	if err != nil { // it was just made
-		panic(err)
-	}
+	u := s.address(r, streamPath+id)
 	u.Scheme = "ws" + strings.TrimPrefix(u.Scheme, "http")
 	u.RawQuery = "token=" + token
 	return u.String()

@@ -91,17 +91,16 @@ func location(w http.ResponseWriter, r *http.Request) (name string, err error) {
 // grantMedia responds with a signed address.
 func (s *Server) grantMedia(w http.ResponseWriter, r *http.Request, method, name string) error {
 	signed := s.signer.sign(method, caller(r.Context()).Account, name, s.now().Add(mediaAddressTTL))
-	return respond(w, http.StatusCreated, protocol.MediaLocation{URL: s.httpURL(r, mediaPath+signed)})
+	return respond(w, http.StatusCreated, protocol.MediaLocation{URL: s.address(r, mediaPath+signed).String()})
 }
 
-// httpURL is the address of a path: under the public address, or under a
-// known host of the request.
-func (s *Server) httpURL(r *http.Request, path string) string {
+// address is the address of a path: under the public address, or under a known host of
+// the request.
+func (s *Server) address(r *http.Request, path string) *url.URL {
 	if s.public != nil {
-		return s.public.JoinPath(path).String()
+		return s.public.JoinPath(path)
 	}
-	u := url.URL{Scheme: s.scheme(), Host: s.requestHost(r), Path: path}
-	return u.String()
+	return &url.URL{Scheme: s.scheme(), Host: s.requestHost(r), Path: path}
 }
 
 // beginTransfer verifies the address of a transfer and counts it against its

@@ -1,6 +1,9 @@
 package evaluation
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // assign returns for each row of weights its column in the one-to-one assignment
 // with the largest sum, or -1 for a row that remains because there are more rows
@@ -16,9 +19,13 @@ func assign(weights [][]float64) []int {
 	if rows == 0 {
 		return nil
 	}
-	columns := len(weights[0])
-	if rows > columns {
-		return assignTransposed(weights, columns)
+	given := len(weights[0])
+	columns := max(rows, given) // those beyond have weight 0 and stand for none
+	weight := func(i, j int) float64 {
+		if j < given {
+			return weights[i][j]
+		}
+		return 0
 	}
 
 	// Numbered from 1, so that 0 can stand for none.
@@ -42,7 +49,7 @@ func assign(weights [][]float64) []int {
 				if done[j] {
 					continue
 				}
-				cost := -weights[i-1][j-1] - rowPotential[i] - columnPotential[j]
+				cost := -weight(i-1, j-1) - rowPotential[i] - columnPotential[j]
 				if cost < least[j] {
 					least[j], before[j] = cost, column
 				}
@@ -66,32 +73,11 @@ func assign(weights [][]float64) []int {
 		}
 	}
 
-	columnOf := make([]int, rows)
-	for j := 1; j <= columns; j++ {
+	columnOf := slices.Repeat([]int{-1}, rows)
+	for j := 1; j <= given; j++ {
 		if rowOf[j] != 0 {
 			columnOf[rowOf[j]-1] = j - 1
 		}
-	}
-	return columnOf
-}
-
-func assignTransposed(weights [][]float64, columns int) []int {
-	columnOf := make([]int, len(weights))
-	for i := range columnOf {
-		columnOf[i] = -1
-	}
-	if columns == 0 {
-		return columnOf
-	}
-	transpose := make([][]float64, columns)
-	for j := range transpose {
-		transpose[j] = make([]float64, len(weights))
-		for i, row := range weights {
-			transpose[j][i] = row[j]
-		}
-	}
-	for j, i := range assign(transpose) {
-		columnOf[i] = j
 	}
 	return columnOf
 }

@@ -22,7 +22,6 @@ const (
 // speaker under at least one label. So neither missed speech nor the second
 // speaker of an overlap counts as a change of label.
 type LabelReport struct {
-	Files int
 	// Speakers and Labels are their numbers over all files.
 	Speakers, Labels int
 	// A label is substantial for a true speaker when it has 10 % of the speaker's
@@ -58,9 +57,8 @@ func (l LabelReport) PerSpeaker() float64 { return float64(l.Substantial) / floa
 // NaN when there is none.
 func (l LabelReport) SwitchesPerMinute() float64 { return float64(l.Switches) / l.Matched * 60 }
 
-// Add adds the files of other.
+// Add adds the numbers of other.
 func (l *LabelReport) Add(other LabelReport) {
-	l.Files += other.Files
 	l.Speakers += other.Speakers
 	l.Labels += other.Labels
 	l.Found += other.Found
@@ -94,7 +92,7 @@ type utterance struct {
 }
 
 func (r *recording) stability() LabelReport {
-	report := LabelReport{Files: 1}
+	var report LabelReport
 	shared, single := r.matrix(), r.matrix()
 	spoken := make([]float64, len(r.ref))
 	used := make([]bool, len(r.hyp))

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
+	"unicode"
 )
 
 // MarshalJSON writes the result of all files together, and that of each file under
@@ -49,11 +51,10 @@ func (r Report) WriteText(w io.Writer) error {
 
 // printable replaces the control characters in a name that came from a file.
 func printable(name string) string {
-	runes := []rune(name)
-	for i, c := range runes {
-		if c < ' ' || c >= 0x7f && c < 0xa0 {
-			runes[i] = '?'
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return '?'
 		}
-	}
-	return string(runes)
+		return c
+	}, name)
 }

@@ -28,10 +28,6 @@ const (
 	secondProbability = 0.1
 )
 
-func newScores(in inputs, d *decoder.Decoder, count int) *scores {
-	return &scores{inputs: in, decoder: d, count: count, page: -1}
-}
-
 // at is frame i, and the probability of each speaker to talk in it, valid until the
 // next call. A frame after those of the windows continues the last one.
 func (s *scores) at(i int) (decoder.Frame, []float32) {

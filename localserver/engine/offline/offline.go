@@ -208,7 +208,7 @@ func (r *Recording) decode(ctx context.Context, centroids []clustering.Embedding
 	if r.samples > 0 && frames > 0 { // the networks' last step may end a frame before the audio, or after it
 		frames = int(r.samples / frameSamples)
 	}
-	s := newScores(inputs{r.windows, r.multiscale, centroids}, r.decoder, min(frames, r.frames))
+	s := &scores{inputs: inputs{r.windows, r.multiscale, centroids}, decoder: r.decoder, count: min(frames, r.frames), page: -1}
 	result := &Result{frames: frames, scores: s, params: r.params}
 	alone := make([]uint32, frames)
 	var stop error

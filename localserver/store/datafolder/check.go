@@ -137,10 +137,7 @@ func checkStreams(dir string, media bool, repair func(file string, b block) erro
 			if err != nil {
 				return nil, fmt.Errorf("the store cannot be read: %w", err)
 			}
-			b, err := scanBlock(name, file.index, i == len(files)-1, raw)
-			if err != nil {
-				return nil, err
-			}
+			b := scanBlock(name, file.index, i == len(files)-1, raw)
 			r.Records += b.records
 			r.Bytes += int64(len(raw))
 			r.Damaged += int64(b.damaged)
