@@ -152,37 +152,34 @@ func (j *journal) write(ctx context.Context) {
 	defer renew.Stop()
 	progress := time.NewTicker(progressInterval)
 	defer progress.Stop()
-	failing := false
+	failing, wake := false, j.wake
+	var retry <-chan time.Time
 	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-progress.C:
+			j.publishProgress(false)
+			continue
+		case <-renew.C:
+			j.renew(ctx)
+			continue
+		case <-wake:
+		case <-retry:
+		}
 		ended, err := j.writeWaiting(ctx)
 		if ended {
 			return
 		}
-		wake := j.wake
-		var retry <-chan time.Time
 		switch {
 		case err != nil && !failing:
 			j.log.Warn("events wait for the store; it is retried", "error", err)
 		case err == nil && failing:
 			j.log.Info("events are stored again")
 		}
-		if failing = err != nil; failing {
-			wake = nil // one attempt per retryInterval, however many events arrive
-			retry = time.After(retryInterval)
-		}
-		for idle := true; idle; {
-			select {
-			case <-ctx.Done():
-				return
-			case <-wake:
-				idle = false
-			case <-retry:
-				idle = false
-			case <-progress.C:
-				j.publishProgress(false)
-			case <-renew.C:
-				j.renew(ctx)
-			}
+		wake, retry = j.wake, nil
+		if failing = err != nil; failing { // one attempt per retryInterval, however many events arrive
+			wake, retry = nil, time.After(retryInterval)
 		}
 	}
 }

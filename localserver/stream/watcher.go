@@ -216,19 +216,9 @@ func (w *Watcher) forward(ctx context.Context, status string) (complete bool, en
 			break
 		}
 		for _, raw := range messages {
-			w.stored++
-			if e, err := protocol.ParseEvent(raw); err == nil { // a text has no timestamp
-				w.received = max(w.received, time.Duration(e.Timestamp*float64(time.Second)))
-				if !w.config.Words && e.Type == protocol.TypeText {
-					continue
-				}
+			if end := w.pass(ctx, raw); end != nil {
+				return false, end
 			}
-			if w.seen >= w.config.From {
-				if end := w.send(ctx, raw); end != nil {
-					return false, end
-				}
-			}
-			w.seen++
 		}
 		w.entry = entry
 	}
@@ -243,6 +233,25 @@ func (w *Watcher) forward(ctx context.Context, status string) (complete bool, en
 	}
 	w.sendState(status)
 	return true, nil
+}
+
+// pass sends a message of the stream, unless the client has it already or did not ask
+// for it.
+func (w *Watcher) pass(ctx context.Context, raw []byte) *ending {
+	w.stored++
+	if e, err := protocol.ParseEvent(raw); err == nil { // a text has no timestamp
+		w.received = max(w.received, time.Duration(e.Timestamp*float64(time.Second)))
+		if !w.config.Words && e.Type == protocol.TypeText {
+			return nil
+		}
+	}
+	if w.seen >= w.config.From {
+		if end := w.send(ctx, raw); end != nil {
+			return end
+		}
+	}
+	w.seen++
+	return nil
 }
 
 // retried logs an error of the store, of consecutive ones the first.

@@ -118,18 +118,7 @@ func (w *writer) run() {
 		w.timedOut.Store(true)
 		w.log.Warn("the client does not read; it is disconnected")
 	}
-	deadline := time.NewTimer(lastReadTimeout)
-	defer deadline.Stop()
-	for {
-		select {
-		case <-w.queue: // send must not block on this goroutine, and done is not closed yet
-			continue
-		case <-w.readerDone:
-		case <-deadline.C:
-		}
-		abort(w.conn)
-		return
-	}
+	time.AfterFunc(lastReadTimeout, func() { abort(w.conn) })
 }
 
 func (w *writer) write() error {
