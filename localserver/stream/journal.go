@@ -236,8 +236,8 @@ func (j *journal) batch() [][]byte {
 	return j.waiting
 }
 
-// finishRecord writes the end of the stream into its record. An end that other nodes have
-// recorded is the end of the stream.
+// finishRecord writes the end of the stream into its record. An end that the record has, of
+// an earlier attempt or of other nodes, is the end of the stream.
 func (j *journal) finishRecord(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -245,8 +245,7 @@ func (j *journal) finishRecord(ctx context.Context) error {
 	err := j.store.Finish(ctx, j.id, j.end.status, j.at, j.end.cause)
 	if errors.Is(err, store.ErrConflict) {
 		var rec store.Stream
-		// With the same status, an earlier attempt was carried out.
-		if rec, err = j.store.Get(ctx, j.id); err == nil && rec.Status != j.end.status {
+		if rec, err = j.store.Get(ctx, j.id); err == nil {
 			j.end.status, j.end.cause = rec.Status, rec.Cause
 		}
 	}

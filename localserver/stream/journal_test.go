@@ -116,6 +116,15 @@ func TestJournalRenewsAndPublishes(t *testing.T) {
 		if n := m.count("publish progress"); n < 4*3600*2-2 || n > 4*3600*2+4 || !reflect.DeepEqual(m.progress[0], store.Progress{Received: time.Second}) {
 			t.Errorf("%d progress messages, the first one %+v", n, m.progress[0])
 		}
+		for range maxErrors {
+			j.addError("x")
+		}
+		full, before := !j.addError("x"), len(m.progress)
+		time.Sleep(2 * progressInterval)
+		synctest.Wait()
+		if p := m.progress[before:]; !full || len(p[0].Errors) != maxErrors || len(p[1].Errors) != 0 {
+			t.Errorf("full is %v, the error messages are published as %+v", full, p)
+		}
 		j.finish(endOfStream, time.Now())
 		<-j.done
 	})

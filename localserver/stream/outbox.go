@@ -97,7 +97,7 @@ func newOutbox(s Store, folder string, memory bool, lost *atomic.Int64, log *slo
 // Add takes the end of a stream. It does not wait for the store. It reports
 // whether all of it is kept: on disk, if the outbox has a folder.
 func (o *Outbox) Add(p *PendingFinish) (durable bool) {
-	durable = o.folder != "" || o.memory
+	durable = o.memory
 	if !o.hold(p) {
 		o.lost.Add(int64(len(p.Events)))
 		o.log.Error("events of a stream are lost: the outbox is full", "stream", p.Stream, "events", len(p.Events))
@@ -216,11 +216,8 @@ func (o *Outbox) save(p *PendingFinish) error {
 // load reads the folder. The error names the files that cannot be used, which
 // are left in place.
 func (o *Outbox) load() (pending []*PendingFinish, err error) {
-	if o.folder == "" {
-		return nil, nil
-	}
 	entries, err := os.ReadDir(o.folder)
-	if errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) { // also without a folder
 		return nil, nil
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -115,15 +116,18 @@ func TestOutboxIsBounded(t *testing.T) {
 		var lost atomic.Int64
 		o := newOutbox(m, "", true, &lost, discard)
 		o.limit = 20
-		o.Add(&PendingFinish{Stream: idOf("in"), Events: numbers(0, 15), Status: store.Done, At: time.Now()})
-		o.Add(&PendingFinish{Stream: idOf("out"), Events: numbers(0, 8), Status: store.Done, At: time.Now()})
-		if lost.Load() != 8 || o.Len() != 2 {
-			t.Errorf("%d lost, %d wait", lost.Load(), o.Len())
+		in := o.Add(&PendingFinish{Stream: idOf("in"), Events: numbers(0, 15), Status: store.Done, At: time.Now()})
+		out := o.Add(&PendingFinish{Stream: idOf("out"), Events: numbers(0, 8), Status: store.Done, At: time.Now()})
+		if !in || out || lost.Load() != 8 || o.Len() != 2 {
+			t.Errorf("%v %v, %d lost, %d wait", in, out, lost.Load(), o.Len())
 		}
 		m.setFail()
 		o.Close(t.Context())
 		m.expect(t, "in", store.Done, 15)
 		m.expect(t, "out", store.Failed, 0)
+		if o.bytes != 0 {
+			t.Errorf("%d bytes", o.bytes)
+		}
 	})
 }
 
@@ -192,17 +196,23 @@ func TestOutboxWithDamagedFiles(t *testing.T) {
 			"cut.json": `{"stream":"cut","status":"done"}`, ".tmp-1": "x",
 			idOf("cut") + ".json":  `{"stream":"` + idOf("cut") + `","status":"done","first":-1}`,
 			idOf("open") + ".json": `{"stream":"` + idOf("open") + `","status":"running"}`,
+			idOf("same") + ".json": `{"stream":"` + good + `","status":"done"}`,
 			"no id.json":           `{"stream":"no id","status":"done"}`,
 			good + ".json":         `{"stream":"` + good + `","events":["0"],"status":"done","at":"2026-01-01T00:00:00Z"}`} {
 			testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		}
 		var lost atomic.Int64
-		if pending, err := newOutbox(m, dir, true, &lost, discard).load(); len(pending) != 1 || err == nil {
+		if pending, err := newOutbox(m, dir, true, &lost, discard).load(); len(pending) != 1 || err == nil || strings.Contains(err.Error(), "tmp") {
 			t.Errorf("%d wait (%v)", len(pending), err)
+		}
+		for folder, usable := range map[string]bool{"": true, filepath.Join(dir, "none"): true, filepath.Join(dir, "bad.json"): false} {
+			if _, err := newOutbox(m, folder, true, &lost, discard).load(); (err == nil) != usable {
+				t.Errorf("folder %q: %v", folder, err)
+			}
 		}
 		OpenOutbox(m, dir, true, &lost, discard).Close(t.Context())
 		m.expect(t, "good", store.Done, 1)
-		if files, _ := os.ReadDir(dir); len(files) != 7 {
+		if files, _ := os.ReadDir(dir); len(files) != 8 {
 			t.Errorf("%d files", len(files))
 		}
 	})

@@ -132,6 +132,9 @@ func TestSnapshotsThatCannotBeRestored(t *testing.T) {
 			t.Errorf("%q: %v", raw, err)
 		}
 	}
+	if labels, err := Restore(&recalling{}, []byte("\x02\x08"+none[1:]+"state:")); err != nil || labels[0].Number != engine.MaxSpeakers {
+		t.Errorf("the last label: %v, %v", labels, err)
+	}
 	if _, err := Restore(&streamtest.Diarizer{}, []byte("\x02"+none+"state:")); !errors.Is(err, errSnapshot) {
 		t.Errorf("a diarizer without snapshots: %v", err)
 	}
@@ -261,8 +264,8 @@ func TestSupersedeQueued(t *testing.T) {
 		stream := <-streams
 		synctest.Wait()
 		stream.Supersede(t.Context())
-		if raw := s.snapshots[testID]; !strings.HasSuffix(string(raw), "state:late") {
-			t.Errorf("stored %q", raw)
+		if raw := s.snapshots[testID]; !strings.HasSuffix(string(raw), "state:late") || s.counters.Chunks.Load() < queuedChunks {
+			t.Errorf("stored %q after %d chunks", raw, s.counters.Chunks.Load())
 		}
 		s.running.Wait()
 		expectRecord(t, s, store.Failed, "resumed by another stream")
@@ -283,9 +286,10 @@ func TestSupersedeUnread(t *testing.T) {
 		for len(stream.writer.queue) < queuedMessages {
 			time.Sleep(protocol.ChunkDuration)
 		}
+		began := time.Now()
 		stream.Supersede(t.Context())
-		if raw := s.snapshots[testID]; !strings.HasSuffix(string(raw), "state:last") {
-			t.Errorf("stored %q", raw)
+		if raw := s.snapshots[testID]; !strings.HasSuffix(string(raw), "state:last") || time.Since(began) >= supersedeTimeout {
+			t.Errorf("stored %q after %v", raw, time.Since(began))
 		}
 		s.running.Wait()
 	})

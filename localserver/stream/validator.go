@@ -117,7 +117,6 @@ func (v *validator) finish(received time.Duration, out []protocol.Event) []proto
 	for i := range v.speakers {
 		s := &v.speakers[i]
 		if s.pending {
-			s.pending = false
 			v.corrections.Dropped++
 		}
 		if s.open {

@@ -158,6 +158,8 @@ func TestValidatorCases(t *testing.T) {
 		"future end":   {[][]engine.Event{{start(0, 50*ms), end(0, time.Hour)}}, "+0@50 -0@100", corrections{Moved: 1}},
 		"future start": {[][]engine.Event{{start(0, 150*ms)}, nil}, "+0@150 -0@200", corrections{}},
 		"at the edge":  {[][]engine.Event{{start(0, 100*ms)}}, "", corrections{Dropped: 1}},
+		"last moment":  {[][]engine.Event{{start(0, 99*ms)}}, "+0@99 -0@100", corrections{}},
+		"edge, twice":  {[][]engine.Event{{start(0, 150*ms), start(0, 160*ms)}, nil}, "+0@150 -0@200", corrections{Dropped: 1}},
 		"edge, undone": {[][]engine.Event{{start(0, 100*ms), end(0, 100*ms)}, nil}, "", corrections{Dropped: 2}},
 		"twice":        {[][]engine.Event{{start(0, 0), start(0, 1*ms), end(0, 2*ms), end(0, 3*ms)}}, "+0@0 -0@2", corrections{Dropped: 2}},
 		"labels":       {[][]engine.Event{{start(5, 0), end(5, 10*ms), start(2, 20*ms), end(2, 30*ms), start(5, 40*ms), end(5, 50*ms)}}, "+0@0 -0@10 +1@20 -1@30 +0@40 -0@50", corrections{}},

@@ -25,9 +25,9 @@ func (c *client) lastState() protocol.StreamState {
 	if len(states) == 0 {
 		c.t.Fatal("no state")
 	}
-	for i := 1; i < len(states); i++ {
-		if states[i].Timestamp < states[i-1].Timestamp {
-			c.t.Errorf("the clock goes back: %v", states)
+	for i, s := range states {
+		if s.Status == "" || i > 0 && (s == states[i-1] || s.Timestamp < states[i-1].Timestamp) {
+			c.t.Errorf("no status, nothing new, or the clock goes back: %v", states)
 		}
 	}
 	return states[len(states)-1]
@@ -123,8 +123,12 @@ func TestWatchWithoutProgress(t *testing.T) {
 		if !slices.Equal(w.own(), sender.own()) || w.lastState().Timestamp != 0.3 { // of the newest event: no progress tells more
 			t.Errorf("got %q, sent %q, %+v", w.own(), sender.own(), w.lastState())
 		}
+		s.setFail("since")
+		sender.chunks(2)
 		sender.endOfStream()
 		sender.end()
+		time.Sleep(2 * pollInterval) // the record says that the stream is over
+		s.setFail()
 		if code, text := w.end(); code != websocket.CloseNormalClosure || text != "done" || !slices.Equal(w.own(), sender.own()) {
 			t.Errorf("code %d %q, got %q, sent %q", code, text, w.own(), sender.own())
 		}
@@ -185,7 +189,7 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 		c := newClient(t, slow) // now it reads
 		code, text := c.end()
 		got := c.own()
-		if code != websocket.CloseTryAgainLater || text == "" || len(got) == 0 || len(got) >= many {
+		if code != websocket.CloseTryAgainLater || text == "" || len(got) == 0 || len(got) >= queuedMessages {
 			t.Errorf("code %d %q after %d messages", code, text, len(got))
 		}
 		again := s.watch(len(got))
