@@ -79,9 +79,6 @@ var labelLike = regexp.MustCompile(`^SPEAKER_\d+$`)
 func (a Annotations) Rename(label, name string) (Annotations, error) {
 	label = a.Root(label)
 	name = Clean(name, MaxNameRunes)
-	if name == a.Name(label) {
-		return a, nil
-	}
 	if name == label {
 		name = ""
 	}

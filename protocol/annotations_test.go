@@ -3,6 +3,7 @@ package protocol
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -31,7 +32,9 @@ func TestNames(t *testing.T) {
 	if got := a.Name("SPEAKER_00"); got != "SPEAKER_00" {
 		t.Errorf("the old value changed: %q", got)
 	}
-	b = must(b.Rename("SPEAKER_01", "李雷"))
+	for range 2 {
+		b = must(b.Rename("SPEAKER_01", "李雷"))
+	}
 	for _, name := range []string{"李雷", "SPEAKER_07"} {
 		if _, err := b.Rename("SPEAKER_00", name); !errors.Is(err, ErrNameInUse) {
 			t.Errorf("%s: %v", name, err)
@@ -57,7 +60,7 @@ func TestMergesCarryNamesAndAreUndone(t *testing.T) {
 	if got := a.Name("B"); got != "Cleo" {
 		t.Errorf("B has no name and is joined by Cleo, but is called %q", got)
 	}
-	a = must(a.Rename("B", "Bea"))
+	a = must(a.Rename("C", "Bea")) // of both
 	a = must(a.Merge("B", "A"))
 	a = must(a.Merge("A", "C")) // they are one already
 	if got := []string{a.Root("A"), a.Root("B"), a.Root("C"), a.Name("C")}; !slices.Equal(got, []string{"A", "A", "A", "Cleo"}) {
@@ -110,6 +113,12 @@ func TestTurnsOfAnotherSpeaker(t *testing.T) {
 	if p := must(a.Merge("A", "B")).Speakers(s); len(p) != 2 || p[0].Index != 1 || p[1].Index != 2 {
 		t.Errorf("got\n%+v", p)
 	}
+	if p := must(a.MoveTurn("A", 1, 3, "D")).Speakers(s); len(p) != 3 || p[0].Label != "B" || p[1].Index != 2 || p[2].Index != 3 {
+		t.Errorf("got\n%+v", p)
+	}
+	if p := a.Speakers(Snapshot{Lanes: []Lane{{Speaker: "A"}}}); len(p) != 1 { // without a turn of their own
+		t.Errorf("got\n%+v", p)
+	}
 	// A merge afterwards includes what was moved.
 	c := must(b.Merge("C", "A"))
 	if got := named(c, s); len(got.Lanes) != 1 || len(got.Lanes[0].Turns) != 3 || c.Owner(Turn{Speaker: "A", Start: 8, End: 12}) != "A" || b.Owner(Turn{Speaker: "A", Start: 8, End: 12}) != "C" {
@@ -117,6 +126,9 @@ func TestTurnsOfAnotherSpeaker(t *testing.T) {
 	}
 	if got := describe(named(must(a.MoveTurn("A", 20, 30, "D")), s)); got != describe(named(a, s)) {
 		t.Errorf("a move without a turn changes the speakers to\n%s", got)
+	}
+	if !must(a.MoveTurn("A", 1, 3, "A")).Equal(a) {
+		t.Error("a turn is moved to its own speaker")
 	}
 	for _, bad := range [][2]float64{{-1, 2}, {3, 3}, {math.NaN(), 4}, {1, MaxTimestamp + 1}} {
 		if _, err := a.MoveTurn("A", bad[0], bad[1], "B"); err == nil {
@@ -300,9 +312,9 @@ func TestAnnotationsDiffer(t *testing.T) {
 
 // A bound refuses one more, and no change of what there is.
 func TestAnnotationsAreBounded(t *testing.T) {
-	var full Annotations
-	for i := range maxBookmarks {
-		full = must(full.Bookmark(float64(i), ""))
+	full := Annotations{bookmarks: make([]Bookmark, maxBookmarks)}
+	for i := range full.bookmarks {
+		full.bookmarks[i].At = float64(i)
 	}
 	for i := range MaxLabels + 1 {
 		full = full.Mute(SpeakerLabel(i), true)
@@ -318,6 +330,19 @@ func TestAnnotationsAreBounded(t *testing.T) {
 		if _, err := c.a.Bookmark(c.at, "note"); (err == nil) != c.valid {
 			t.Errorf("a bookmark at %g s: %v", c.at, err)
 		}
+	}
+	if b := must(full.Bookmark(3, "note")); b.Bookmarks()[3].Note != "note" || len(b.Unbookmark(3).Bookmarks()) != maxBookmarks-1 || len(b.Unbookmark(0.5).Bookmarks()) != maxBookmarks {
+		t.Error("a bookmark is not replaced, or not removed")
+	}
+	var names Annotations
+	for i := range MaxLabels {
+		names = must(names.Rename(fmt.Sprint("voice", i), fmt.Sprint("name", i)))
+	}
+	_, rename := names.Rename("A", "Anna")
+	_, merge := Annotations{merges: make([]Merge, maxMerges)}.Merge("A", "B")
+	_, move := Annotations{moves: make([]Move, maxMoves)}.MoveTurn("A", 0, 1, "B")
+	if rename == nil || merge == nil || move == nil {
+		t.Errorf("no bound: %v, %v, %v", rename, merge, move)
 	}
 }
 

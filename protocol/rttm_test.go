@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -55,7 +54,7 @@ func TestRTTMRoundTrip(t *testing.T) {
 			}
 			got = append(got, r.Turn)
 		}
-		slices.SortStableFunc(turns, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
+		slices.SortStableFunc(turns, byStart)
 		if !slices.Equal(got, turns) {
 			t.Fatalf("got %v, want %v", got, turns)
 		}

@@ -209,10 +209,9 @@ func (t *Timeline) EndOpen(at float64) []Turn {
 		}
 		l.Open = false
 		t.counts.Unended++
-		if !(at >= 0 && at <= MaxTimestamp) {
-			continue
+		if at <= MaxTimestamp {
+			finished = append(finished, t.add(l, l.missing(Turn{Speaker: l.Speaker, Start: l.OpenSince, End: Round1ms(at)}))...)
 		}
-		finished = append(finished, t.add(l, l.missing(Turn{Speaker: l.Speaker, Start: l.OpenSince, End: Round1ms(at)}))...)
 	}
 	slices.SortStableFunc(finished, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
 	return finished

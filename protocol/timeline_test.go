@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -146,7 +147,12 @@ func checkSnapshot(t interface{ Fatalf(string, ...any) }, s Snapshot) {
 	if len(s.Lanes) > MaxLabels {
 		t.Fatalf("%d labels", len(s.Lanes))
 	}
+	if !slices.IsSortedFunc(s.Turns(), byStart) {
+		t.Fatalf("the turns are not in order: %v", s.Turns())
+	}
 }
+
+func byStart(a, b Turn) int { return cmp.Compare(a.Start, b.Start) }
 
 // anyEvent draws events that collide often, and now and then an absurd one.
 func anyEvent() *rapid.Generator[Event] {
@@ -179,7 +185,11 @@ func TestTimelineSurvivesAnyEvents(t *testing.T) {
 			checkSnapshot(t, s)
 			old, texts = append(old, s), append(texts, describe(s))
 		}
-		finished = append(finished, timeline.EndOpen(rapid.Float64Range(-1, 12).Draw(t, "close"))...)
+		ended := timeline.EndOpen(rapid.Float64Range(-1, 12).Draw(t, "close"))
+		if !slices.IsSortedFunc(ended, byStart) {
+			t.Fatalf("the turns that the end finished are not in order: %v", ended)
+		}
+		finished = append(finished, ended...)
 		last := timeline.Snapshot()
 		checkSnapshot(t, last)
 		for _, l := range last.Lanes {

@@ -63,7 +63,7 @@ func NewPlayer(r *Recording, speed float64, now func() time.Time) *Player {
 // position is where the clock stands, in seconds. The lock is held.
 func (p *Player) position() float64 {
 	at := p.from
-	if !p.paused && !p.over {
+	if !p.paused {
 		at += p.now().Sub(p.since).Seconds() * p.speed
 	}
 	return min(at, p.rec.Length)
@@ -101,7 +101,7 @@ func (p *Player) seek(to float64) {
 	if to = min(max(to, 0), p.rec.Length); math.IsNaN(to) {
 		return
 	}
-	if to < p.position() || p.over {
+	if to < p.position() {
 		p.timeline, p.next, p.over = protocol.NewTimeline(), 0, false
 	}
 	p.from, p.since = to, p.now()
@@ -126,7 +126,6 @@ func (p *Player) TogglePause() {
 func (p *Player) Seek(seconds float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.advance()
 	p.seek(seconds)
 }
 

@@ -89,7 +89,7 @@ func TestWriter(t *testing.T) {
 	w.Event(1.9, end)
 	w.Turn(protocol.Turn{Speaker: "A", Start: 0.75, End: 1.25})
 	testkit.NoError(t, w.Close([]protocol.Span{{Start: 0.1, End: 0.2}}))
-	if s := w.Status(); s.Length != 2 || s.Bytes < 64000 || s.Bytes > 65000 || s.Failure != nil {
+	if s := w.Status(); s.Length != 2 || s.Bytes <= 64000 || s.Bytes > 65000 || s.Free == 0 || s.Failure != nil {
 		t.Errorf("%+v", s)
 	}
 	if w.dropped.Load() != 0 {
@@ -99,7 +99,7 @@ func TestWriter(t *testing.T) {
 	if err != nil || len(r.Warnings) != 0 {
 		t.Fatalf("%v, warnings %q", err, r.Warnings)
 	}
-	if r.Length != 2 || r.Info.Latency != 2 || r.Info.Source != "a microphone" || r.Info.Ended == nil || !slices.Equal(r.Info.Gaps, []protocol.Span{{Start: 0.1, End: 0.2}}) {
+	if r.Length != 2 || r.Info.Latency != 2 || r.Info.Source != "a microphone" || r.Info.Ended == nil || r.Info.Started.IsZero() || !slices.Equal(r.Info.Gaps, []protocol.Span{{Start: 0.1, End: 0.2}}) {
 		t.Errorf("length %v, %+v", r.Length, r.Info)
 	}
 	if want := []protocol.Turn{{Speaker: "A", Start: 0.75, End: 1.25}}; !slices.Equal(r.Turns(), want) {
@@ -116,22 +116,25 @@ func TestSlowDisk(t *testing.T) {
 	free := make(chan struct{})
 	crash.TestHook = func(string) { <-free }
 	defer func() { crash.TestHook = func(string) {} }()
-	w := create(t)
+	r := newTestRecorder(protocol.NewAnnotationsStore(protocol.Annotations{}))
+	testkit.NoError(t, r.Start(filepath.Join(t.TempDir(), "rec")))
+	w := r.writer.Load()
 	const more = 7
 	for seq := range int64(audioQueue + 1 + more) { // one is at the disk
 		if seq == 1 {
 			testkit.Eventually(t, "a chunk at the disk", func() bool { return len(w.queue) == 0 })
 		}
-		w.Audio(chunk(seq))
+		r.Audio(chunk(seq))
 	}
-	if w.dropped.Load() != more {
-		t.Errorf("%d chunks were dropped, want %d", w.dropped.Load(), more)
-	}
+	dropped := r.Dropped()
 	close(free)
-	testkit.NoError(t, w.Close(nil))
-	r, err := Read(t.Context(), w.dir)
-	if want := float64(audioQueue+1) / 10; err != nil || r.Length != want {
-		t.Errorf("%v s are recorded, want %v, %v", r.Length, want, err)
+	testkit.NoError(t, r.Close())
+	if dropped != more || r.Dropped() != more {
+		t.Errorf("%d chunks were dropped, and %d at the end, want %d", dropped, r.Dropped(), more)
+	}
+	got, err := Read(t.Context(), w.dir)
+	if want := float64(audioQueue+1) / 10; err != nil || got.Length != want {
+		t.Errorf("%v s are recorded, want %v, %v", got.Length, want, err)
 	}
 }
 
