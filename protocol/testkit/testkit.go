@@ -71,6 +71,37 @@ func NoError(t T, err error) {
 	}
 }
 
+// Must is the value of a call, and ends the test if the call has failed: file := Must(os.Open(path))(t).
+func Must[V any](value V, err error) func(t T) V {
+	return func(t T) V {
+		if err != nil {
+			t.Helper()
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+// Equal reports a value that is not the wanted one. about says what it is of.
+func Equal[V comparable](t interface {
+	T
+	Errorf(format string, args ...any)
+}, got, want V, about ...any) {
+	if got == want {
+		return
+	}
+	t.Helper()
+	what := ""
+	if len(about) > 0 {
+		what = strings.TrimSuffix(fmt.Sprintln(about...), "\n") + ": "
+	}
+	format := "%s%v, want %v"
+	if _, text := any(got).(string); text {
+		format = "%s%q, want %q"
+	}
+	t.Errorf(format, what, got, want)
+}
+
 // HasMode ends the test if a file or folder has other permissions. Windows has none.
 func HasMode(t T, path string, want fs.FileMode) {
 	t.Helper()
