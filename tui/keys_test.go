@@ -522,6 +522,9 @@ func TestSmallScreen(t *testing.T) {
 	paused.Playback = &display.Playback{Paused: true, Speed: 1}
 	m.later(paused)
 	screenHas(t, m, "PAUSED")
+	paused.Conn = display.Closed
+	m.later(paused)
+	screenHasNot(t, m, "PAUSED")
 	press(m, "b", "enter")
 	press(m, "q")
 	screenHas(t, m, "q again quits")

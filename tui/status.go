@@ -207,7 +207,7 @@ func (m *model) drawSmall(c *canvas.Canvas, s *display.Session) {
 	case m.state.Conn != display.Open:
 		segments.Add(m.state.Conn.String(), canvas.Warn, 0)
 	}
-	if m.still() {
+	if m.frozen != nil || m.still() && !m.state.Finished() {
 		segments.Add(map[bool]string{true: "FROZEN", false: "PAUSED"}[m.frozen != nil], canvas.Warn.Bold().Reverse(), 0)
 	}
 	if m.state.Dropped > 0 {
