@@ -114,7 +114,7 @@ func (a *Accessible) State(s display.State) error {
 		_ = a.line("%s", connSentence(s))
 	}
 	if s.Stream != old.Stream && s.Stream != "" && !s.Watching {
-		_ = a.line("Others watch it as stream %s.", s.Stream)
+		_ = a.line("Others can watch it as stream %s.", s.Stream)
 	}
 	if s.Dropped > old.Dropped {
 		_ = a.line("Warning: %s dropped, %d in all.", display.Count(s.Dropped-old.Dropped, "chunk"), s.Dropped)

@@ -167,7 +167,7 @@ func TestWatchingInWords(t *testing.T) {
 	s.Watching, s.Source = false, "microphone"
 	testkit.NoError(t, a.Run("status"))
 	testkit.NoError(t, NewAccessible(&b, display.Controls{}).State(s))
-	if n := strings.Count(b.String(), "Others watch it as stream "+tuitest.Stream+".\n"); n != 2 {
+	if n := strings.Count(b.String(), "Others can watch it as stream "+tuitest.Stream+".\n"); n != 2 {
 		t.Errorf("the id is said %d times: %q", n, b.String())
 	}
 }

@@ -215,10 +215,10 @@ func (a *Accessible) status(string) error {
 		_ = a.printf("%s", inputWarning(s))
 	}
 	if s.Stream != "" && !s.Watching {
-		_ = a.printf("Others watch it as stream %s.", s.Stream)
+		_ = a.printf("Others can watch it as stream %s.", s.Stream)
 	}
 	if s.Page != "" {
-		_ = a.printf("The page for an audience is at %s.", s.Page)
+		_ = a.printf("The page is at %s", s.Page)
 	}
 	if p := s.Playback; p != nil {
 		_ = a.printf("%s at %g times the original speed.", map[bool]string{true: "Paused", false: "Playing"}[p.Paused], p.Speed)

@@ -248,7 +248,7 @@ func TestReplayInWords(t *testing.T) {
 	p := &tuitest.Player{}
 	c.o.Player = p
 	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
-	s.Source, s.Levels = "monday", nil
+	s.Source, s.Levels, s.Page = "monday", nil, "http://127.0.0.1:8800/x"
 	s.Timeline.Lanes[0].Turns[len(s.Timeline.Lanes[0].Turns)-1].Text = "so we ship it"
 	s.Recording = &display.Recording{Length: 40, Bytes: 1_300_000}
 	playback := display.Playback{Speed: 2}
@@ -264,7 +264,7 @@ func TestReplayInWords(t *testing.T) {
 	got := b.String()
 	for _, want := range []string{
 		"Replaying monday.\n", "Warning: for 3.5 seconds from 0:58 on the speakers are unknown.\n", "1:02 of audio from monday.\n",
-		"Recording, 0:40, 1.3 MB.\n", "Playing.\n", "Speed 2.\n", "At 1:02.\n", ": so we ship it\n",
+		"Recording, 0:40, 1.3 MB.\n", "The page is at http://127.0.0.1:8800/x\n", "Playing.\n", "Speed 2.\n", "At 1:02.\n", ": so we ship it\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not said: %s", want, got)
