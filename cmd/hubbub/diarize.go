@@ -129,7 +129,7 @@ func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) erro
 		return err
 	}
 	if d.words != nil {
-		d.words = words.Limit(&watched{d.words, slowWords, sync.OnceFunc(d.slow)}, 2) // of all files together
+		d.words = words.Limit(&watched{d.words, sync.OnceFunc(d.slow)}, 2) // of all files together
 	}
 	if f.voices {
 		list, err := a.currentVoices()
@@ -179,12 +179,11 @@ const slowWords = 10 * time.Second
 // watched is a recogniser that calls slow when a response takes long.
 type watched struct {
 	words.Recogniser
-	after time.Duration
-	slow  func()
+	slow func()
 }
 
 func (w *watched) Recognise(ctx context.Context, wav []byte, timed bool) (string, []words.Word, error) {
-	defer time.AfterFunc(w.after, w.slow).Stop()
+	defer time.AfterFunc(slowWords, w.slow).Stop()
 	return w.Recogniser.Recognise(ctx, wav, timed)
 }
 

@@ -1,6 +1,7 @@
 package canvas
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -126,11 +127,10 @@ func parseFont(table string) map[rune]letter {
 		out[[]rune(fields[0])[0]] = l
 	}
 	for _, a := range accents {
-		pairs := []rune(a.pairs)
-		for i := 0; i+1 < len(pairs); i += 2 {
-			l := out[pairs[i+1]]
+		for pair := range slices.Chunk([]rune(a.pairs), 2) {
+			l := out[pair[1]]
 			copy(l[:], a.rows[:])
-			out[pairs[i]] = l
+			out[pair[0]] = l
 		}
 	}
 	return out

@@ -2,7 +2,6 @@ package plain
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"strings"
 	"syscall"
@@ -86,18 +85,5 @@ func TestPrinterTellsAClosedPipe(t *testing.T) {
 	}
 	if err := NewAccessible(w, display.Controls{}).Error("x"); !errno.Is(err, syscall.EPIPE) {
 		t.Errorf("the accessible display gives %v", err)
-	}
-}
-
-type full struct{}
-
-func (full) Write([]byte) (int, error) { return 0, errors.New("disk full") }
-
-func TestPrinterKeepsItsFirstError(t *testing.T) {
-	p := NewPrinter(full{}, FormatLines, "live")
-	for range 2 {
-		if err := p.Turn(threeTurns[0]); err == nil || !strings.Contains(err.Error(), "disk full") {
-			t.Errorf("a full disk gives %v", err)
-		}
 	}
 }

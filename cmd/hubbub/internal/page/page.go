@@ -12,6 +12,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -76,10 +77,7 @@ func ParseAddress(address string) (string, error) {
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return "", fmt.Errorf("%q has no port from 0 to 65535", address)
 	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port), nil
+	return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port), nil
 }
 
 // Server serves the page of one session. It has two goroutines and those of its
@@ -90,11 +88,11 @@ type Server struct {
 	http    *http.Server
 	board   *board
 	clients atomic.Int64
-	ctx     context.Context // of refresh
+	ctx     context.Context // of the goroutine that refreshes what clients see
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
 	serving error // how accepting connections failed
-	failed  error // how refresh failed
+	failed  error // how refreshing failed
 }
 
 // Listen serves a session at an address of ParseAddress. state returns the session
@@ -109,7 +107,7 @@ func Listen(address string, state func() State) (*Server, error) {
 		return nil, hint.Add(fmt.Errorf("the page cannot be served at %s: %w", address, err), "Choose another port with --page; with port 0 a free one is found.")
 	}
 	host, _, _ := net.SplitHostPort(address)
-	s := &Server{secret: strings.ToLower(rand.Text()), board: newBoard(state)}
+	s := &Server{secret: strings.ToLower(rand.Text()), board: &board{state: state, changed: make(chan struct{})}}
 	s.url = "http://" + shownAddress(host, listener.Addr()) + "/" + s.secret
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.http = &http.Server{
@@ -124,7 +122,11 @@ func Listen(address string, state func() State) (*Server, error) {
 	})
 	s.done.Go(func() {
 		s.failed = recovered.Guard(func() error {
-			protocol.Every(s.ctx, refreshInterval, s.refresh)
+			protocol.Every(s.ctx, refreshInterval, func() {
+				if s.clients.Load() > 0 {
+					s.board.refresh()
+				}
+			})
 			return nil
 		})
 	})
@@ -150,13 +152,6 @@ func shownAddress(host string, at net.Addr) string {
 
 // URL is the address of the page.
 func (s *Server) URL() string { return s.url }
-
-// refresh updates what clients see while there are any.
-func (s *Server) refresh() {
-	if s.clients.Load() > 0 {
-		s.board.refresh()
-	}
-}
 
 // Close sends the clients the end of the session and ends the server.
 func (s *Server) Close() error {

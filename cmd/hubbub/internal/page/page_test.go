@@ -215,7 +215,7 @@ func TestEndWithoutAChange(t *testing.T) {
 // A client that is behind gets one message with all that it has missed.
 func TestClientsSkipStates(t *testing.T) {
 	s := newTalk()
-	b := newBoard(s.state)
+	b := &board{state: s.state, changed: make(chan struct{})}
 	b.refresh()
 	first, seen, changed, _ := b.since(0)
 	if first == nil {

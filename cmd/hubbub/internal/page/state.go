@@ -86,10 +86,6 @@ type row struct {
 	version int64
 }
 
-func newBoard(state func() State) *board {
-	return &board{state: state, changed: make(chan struct{})}
-}
-
 func (b *board) refresh() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

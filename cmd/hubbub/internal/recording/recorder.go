@@ -91,7 +91,7 @@ func (r *Recorder) Start(dir string) error {
 		if s.Failure == nil {
 			return errors.New("a recording runs already")
 		}
-		r.keep(r.close())
+		r.failed = cmp.Or(r.failed, r.close())
 	}
 	w, err := newWriter(dir, r.info, r.changed)
 	if err != nil {
@@ -150,7 +150,7 @@ func (r *Recorder) Close() error {
 	r.op.Lock()
 	defer r.op.Unlock()
 	if r.writer.Load() != nil {
-		r.keep(r.close())
+		r.failed = cmp.Or(r.failed, r.close())
 	}
 	return r.failed
 }
@@ -183,9 +183,6 @@ func (r *Recorder) close() error {
 	r.dropped.Add(w.dropped.Load())
 	return err
 }
-
-// keep remembers the first failure of a recording.
-func (r *Recorder) keep(err error) { r.failed = cmp.Or(r.failed, err) }
 
 // Status may be called from any goroutine; nil while no recording runs.
 func (r *Recorder) Status() *Status {

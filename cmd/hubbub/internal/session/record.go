@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -41,10 +42,7 @@ func (r *recordSwitch) toggle() (string, error) {
 		return fmt.Sprintf("recorded %s into %s: %s of %s, %s", display.Clock(done.Length), done.Dir,
 			display.Count(done.Turns, "turn"), display.Count(done.Speakers, "speaker"), display.Bytes(done.Bytes)), nil
 	}
-	base := r.wanted
-	if base == "" {
-		base = "hubbub-" + time.Now().Format("20060102-150405")
-	}
+	base := cmp.Or(r.wanted, "hubbub-"+time.Now().Format("20060102-150405"))
 	dir, err := recording.Numbered(base, "", r.rec.Start)
 	if err != nil {
 		return "", err

@@ -62,10 +62,6 @@ func (s setting) env() string {
 	return "HUBBUB_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
 }
 
-func (s setting) on(cmd *cobra.Command) bool {
-	return s.only == nil || slices.Contains(s.only, cmd.Name())
-}
-
 // lookUp returns the value of a setting from the environment or else the file,
 // and its origin. An empty variable is not set.
 func (s setting) lookUp(file *File) (value, origin string, found bool) {
@@ -120,7 +116,7 @@ func Apply(cmd *cobra.Command) (Tables, error) {
 	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
 	for _, s := range settings {
 		f := flags.Lookup(s.name)
-		if f == nil || given[s.name] || !s.on(cmd) {
+		if f == nil || given[s.name] || s.only != nil && !slices.Contains(s.only, cmd.Name()) {
 			continue
 		}
 		value, origin, found := s.lookUp(file)
