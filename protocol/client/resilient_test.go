@@ -274,7 +274,7 @@ func TestSourceThatPausesOften(t *testing.T) {
 	})
 	for i := range pauses {
 		sendChunks(t, l, int64(i), int64(i+1))
-		testkit.Eventually(t, "the chunks", func() bool { return s.count(i) == i+1 })
+		testkit.Eventually(t, "the chunks", func() bool { return s.count(i) == i+1 && l.current().Stats().ChunksSent == int64(i+1) })
 		lost <- l.current()
 		testkit.Eventually(t, "the loss", func() bool { return l.State().Connection.Losses == i+1 })
 	}
