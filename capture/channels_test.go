@@ -69,11 +69,11 @@ func TestChannels(t *testing.T) {
 			s := NewChunkReader(t.Context(), open(c.selected), Fast)
 			tracks := make([][]float32, len(c.tracks))
 			for chunk := range s.Chunks() {
-				if (chunk.Tracks != nil) != (len(c.tracks) > 1) || len(chunk.AllTracks()) != len(c.tracks)*ChunkSamples || len(chunk.Samples) != ChunkSamples {
+				if len(chunk.Tracks) != len(c.tracks)*ChunkSamples || len(chunk.Samples) != ChunkSamples {
 					t.Fatalf("%s, %v: %d samples, %d of tracks", name, c.selected, len(chunk.Samples), len(chunk.Tracks))
 				}
 				for i := range tracks {
-					tracks[i] = append(tracks[i], chunk.AllTracks()[i*ChunkSamples:(i+1)*ChunkSamples]...)
+					tracks[i] = append(tracks[i], chunk.Tracks[i*ChunkSamples:(i+1)*ChunkSamples]...)
 				}
 				if chunk.Seq == 8 {
 					break

@@ -31,8 +31,8 @@ type Chunk struct {
 	// Samples holds ChunkSamples values, nominally in -1..1. The last chunk
 	// of an input is padded with zeros.
 	Samples []float32
-	// Tracks are those of a source with several, one after the other, each with
-	// ChunkSamples values; Samples is their mean. nil = one track, Samples.
+	// Tracks is the audio of all tracks, one after the other, each with ChunkSamples
+	// values; Samples is their mean.
 	Tracks []float32
 	// Valid is how many of Samples are audio; below ChunkSamples only in the
 	// last chunk of an input.
@@ -41,16 +41,8 @@ type Chunk struct {
 	Level Level
 }
 
-// AllTracks is the audio of all tracks, one after the other: Tracks, or Samples.
-func (c Chunk) AllTracks() []float32 {
-	if c.Tracks != nil {
-		return c.Tracks
-	}
-	return c.Samples
-}
-
 // Apart are the samples of each track.
-func (c Chunk) Apart() [][]float32 { return slices.Collect(slices.Chunk(c.AllTracks(), ChunkSamples)) }
+func (c Chunk) Apart() [][]float32 { return slices.Collect(slices.Chunk(c.Tracks, ChunkSamples)) }
 
 // Level is the level of some audio, linear, 1 = full scale.
 type Level struct {

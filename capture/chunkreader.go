@@ -212,7 +212,7 @@ func (r *ChunkReader) waitUntil(position time.Duration) error {
 
 // chunk makes the next chunk of samples interleaved by track.
 func (r *ChunkReader) chunk(samples []float32, valid int) Chunk {
-	c := Chunk{Seq: r.seq, Samples: samples, Valid: valid}
+	c := Chunk{Seq: r.seq, Samples: samples, Tracks: samples, Valid: valid}
 	if n := len(samples) / ChunkSamples; n > 1 {
 		c.Tracks, c.Samples = separate(samples, n)
 	}

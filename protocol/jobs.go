@@ -121,20 +121,17 @@ func (f *jobFields) refuse(field, format string, args ...any) {
 	f.errors = append(f.errors, Invalid(field, format, args...).Errors...)
 }
 
-func (f *jobFields) text(field string) (s string) {
-	raw := f.fields[field]
-	if given(raw) && json.Unmarshal(raw, &s) != nil {
-		f.refuse(field, "must be a string")
-	}
-	return s
+func (f *jobFields) text(field string) string { return readField[string](f, field, "must be a string") }
+func (f *jobFields) flag(field string) bool {
+	return readField[bool](f, field, "must be true or false")
 }
 
-func (f *jobFields) flag(field string) (on bool) {
+func readField[T any](f *jobFields, field, wrong string) (value T) {
 	raw := f.fields[field]
-	if given(raw) && json.Unmarshal(raw, &on) != nil {
-		f.refuse(field, "must be true or false")
+	if given(raw) && json.Unmarshal(raw, &value) != nil {
+		f.refuse(field, "%s", wrong)
 	}
-	return on
+	return value
 }
 
 // wordsModel reads the model of transcriptionConfig, whose other fields are ignored.

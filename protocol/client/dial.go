@@ -44,7 +44,7 @@ func (c *Client) open(ctx context.Context, u *url.URL, head http.Header, receive
 	head.Set("User-Agent", c.userAgent)
 	c.redactor.AddQuery(u) // the token
 	number := int(c.streams.Add(1))
-	traced, exchange := c.tracer.handshake(ctx, u, number)
+	traced, exchange := c.tracer.exchange(ctx, http.MethodGet, u, nil, number)
 	conn, resp, err := c.dialStream(traced, u, head)
 	if err != nil {
 		return nil, c.handshakeError(ctx, u, resp, err, exchange, receiveOnly)

@@ -192,7 +192,7 @@ func (r *reconnector) renew() { r.began, r.attempts, r.last = time.Time{}, 0, fa
 
 // awaitSender notes that the sender of a watched stream has lost it.
 func (r *reconnector) awaitSender(why error) {
-	r.began, r.attempts = time.Time{}, 0
+	r.renew()
 	r.begin(why, true)
 }
 

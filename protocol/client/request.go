@@ -146,7 +146,7 @@ func (p *progress) timedOut(err error) error {
 
 // once does one operation without a retry.
 func (c *Client) once(ctx context.Context, method, path string, body []byte, out any) (info ResponseInfo, err error) {
-	traced, exchange := c.tracer.request(ctx, method, c.base.JoinPath(path), body)
+	traced, exchange := c.tracer.exchange(ctx, method, c.base.JoinPath(path), body, 0)
 	req, err := http.NewRequestWithContext(traced, method, c.base.String()+path, bytes.NewReader(body))
 	if err != nil {
 		return info, errors.New(c.redactor.Text(err.Error()))

@@ -122,12 +122,6 @@ func (s *Stream) fault(e protocol.Event) string {
 // deliver waits until the event is received or the stream is closed. It returns
 // false in the second case.
 func (s *Stream) deliver(e protocol.Event) bool {
-	select {
-	case s.events <- e:
-		s.noteMessage(0)
-		return true
-	default:
-	}
 	begun := time.Now()
 	select {
 	case s.events <- e:
@@ -409,11 +403,7 @@ func (s *Stream) ping() {
 func (s *Stream) control(kind int, record trace.Kind, payload []byte) {
 	s.tracer.put(trace.Record{Dir: trace.Outgoing, Kind: record, Size: len(payload)}) // a response may come before the write returns
 	err := s.conn.WriteControl(kind, payload, time.Now().Add(s.config.writeTimeout))
-	switch {
-	case err == nil:
-	case isTimeout(err):
-		// A chunk is being written; its own deadline counts.
-	default:
+	if err != nil && !isTimeout(err) { // else a chunk is being written, whose own deadline counts
 		s.writeFailed(err)
 	}
 }

@@ -31,21 +31,16 @@ type exchangeTracer struct {
 	steps map[string]time.Time // when a step began
 }
 
-// request begins to record a request. The returned context is for the request.
-func (t *tracer) request(ctx context.Context, method string, u *url.URL, body []byte) (context.Context, *exchangeTracer) {
-	return t.exchange(ctx, &exchangeTracer{what: method + " " + address(u), out: trace.KindRequest, in: trace.KindResponse}, body)
-}
-
-// handshake begins to record the opening of a stream.
-func (t *tracer) handshake(ctx context.Context, u *url.URL, stream int) (context.Context, *exchangeTracer) {
-	return t.exchange(ctx, &exchangeTracer{what: "GET " + address(u), out: trace.KindHandshake, in: trace.KindHandshake, stream: stream}, nil)
-}
-
-func (t *tracer) exchange(ctx context.Context, x *exchangeTracer, body []byte) (context.Context, *exchangeTracer) {
+// exchange begins to record a request, which opens a stream unless that is 0. The returned context is for the request.
+func (t *tracer) exchange(ctx context.Context, method string, u *url.URL, body []byte, stream int) (context.Context, *exchangeTracer) {
 	if t == nil {
 		return ctx, nil
 	}
-	x.tracer, x.begun, x.steps = t, time.Now(), map[string]time.Time{}
+	x := &exchangeTracer{tracer: t, what: method + " " + address(u), begun: time.Now(), out: trace.KindRequest, in: trace.KindResponse,
+		stream: stream, steps: map[string]time.Time{}}
+	if stream > 0 {
+		x.out, x.in = trace.KindHandshake, trace.KindHandshake
+	}
 	x.record(trace.Record{Dir: trace.Outgoing, Kind: x.out, Stream: x.stream, Text: x.what, Size: len(body), Raw: body})
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		DNSStart: func(i httptrace.DNSStartInfo) { x.begin("lookup") },

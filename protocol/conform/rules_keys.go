@@ -86,14 +86,8 @@ const unknownID = "00000000-0000-4000-8000-000000000000"
 
 // operations are correct requests of five of the operations that need a key.
 func (p *prober) operations() []request {
-	media := fmt.Sprintf(`{"url":"media://%s/nothing"}`, p.prefix)
-	return []request{
-		{method: "GET", path: "/v1/test"},
-		{method: "POST", path: "/v1/live", body: "{}"},
-		{method: "GET", path: "/v1/live/" + unknownID},
-		{method: "POST", path: "/v1/media/input", body: media},
-		{method: "POST", path: "/v1/media/output", body: media},
-	}
+	nothing := "media://" + p.prefix + "/nothing"
+	return []request{get("/v1/test"), post("/v1/live", "{}"), get("/v1/live/" + unknownID), media("input", nothing), media("output", nothing)}
 }
 
 // refused requires that requests without a key do not succeed.

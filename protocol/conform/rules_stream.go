@@ -45,13 +45,13 @@ var streamRules = []Rule{
 		return fmt.Sprintf("at once for each of %d sizes, then close 1000", len(texts))
 	}},
 	{Name: "stream/chunk-size-clock", Expected: "a frame of a wrong size is dropped: it takes no time on the stream's clock", Section: "Audio frames", Chosen: true, check: func(p *prober) string {
-		return p.expectShift(0, 10, func(s *stream) error { return s.sendBytes(6396) })
+		return p.expectShift(0, func(s *stream) error { return s.sendBytes(6396) })
 	}},
 	{Name: "stream/not-finite", Expected: "a chunk with a NaN or an infinity gets an error message, and the stream continues", Section: "Audio frames", Chosen: true, check: func(p *prober) string {
 		return expectEach(p, "a chunk with %v", notFinite, (*stream).sendInvalid)
 	}},
 	{Name: "stream/not-finite-clock", Expected: "such a chunk counts as 100 ms of silence on the stream's clock", Section: "Audio frames", Chosen: true, check: func(p *prober) string {
-		return p.expectShift(10*protocol.ChunkDuration, 10, func(s *stream) error { return s.sendInvalid(math.NaN()) })
+		return p.expectShift(10*protocol.ChunkDuration, func(s *stream) error { return s.sendInvalid(math.NaN()) })
 	}},
 	{Name: "stream/text", Expected: "a text frame other than end_of_stream gets an error message, and the stream continues", Section: "End of stream", Chosen: true, check: func(p *prober) string {
 		return expectEach(p, "the text frame %s", wrongTexts, (*stream).text)
@@ -200,14 +200,14 @@ func firstStart(e *exchange) (time.Duration, bool) {
 	return 0, false
 }
 
-// expectShift requires that n times what before sends, before some speech, moves its
+// expectShift requires that ten times what before sends, before some speech, moves its
 // first turn by a duration.
-func (p *prober) expectShift(by time.Duration, n int, before func(s *stream) error) string {
+func (p *prober) expectShift(by time.Duration, before func(s *stream) error) string {
 	from, ok := firstStart(p.control())
 	if !ok {
 		skipped("the clock is not known: %v of speech gave no turn", burst)
 	}
-	e := p.excerpt(n, before)
+	e := p.excerpt(10, before)
 	to, ok := firstStart(e)
 	if !ok {
 		differs("the speech after it gave no turn, and without it one at %v; %s", from, e.end)

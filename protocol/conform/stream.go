@@ -211,11 +211,6 @@ func (s *stream) closeWith(ctx context.Context, code int) {
 func (s *stream) close() {
 	_ = protocol.BelowTLS(s.conn.NetConn()).Close()
 	<-s.over
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.end.at.IsZero() {
-		s.end.at = time.Now()
-	}
 }
 
 var notFinite = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}

@@ -33,7 +33,6 @@ type Queue struct {
 	records chan Record
 	closing chan struct{} // closed by Close
 	once    sync.Once
-	closed  bool
 }
 
 // NewQueue returns a Queue of a size, in records.
@@ -45,8 +44,10 @@ func NewQueue(size int) *Queue {
 func (q *Queue) Record(r Record) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed {
+	select {
+	case <-q.closing:
 		return
+	default:
 	}
 	q.stamp(&r)
 	select {
@@ -65,7 +66,6 @@ func (q *Queue) Close() {
 		close(q.closing) // unblocks Record, which then releases the lock
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.closed = true
 		close(q.records)
 	})
 }

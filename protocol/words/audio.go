@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	sampleRate = 16000
+	sampleRate = protocol.SampleRate
 	// kept is how much audio is kept, in seconds: 9.6 MB. The beginning of a turn
 	// that is longer has no words.
 	kept = 300

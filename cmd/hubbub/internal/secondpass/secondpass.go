@@ -92,7 +92,7 @@ func read(ctx context.Context, source capture.Source, passes []*offline.Recordin
 	for c := range decoded(reading, reader) {
 		for i, pass := range passes {
 			first := i * capture.ChunkSamples
-			pass.Push(c.AllTracks()[first : first+c.Valid])
+			pass.Push(c.Tracks[first : first+c.Valid])
 		}
 		p.add(&p.processed, capture.ChunkDuration)
 		if length += capture.ChunkDuration; length > maxLength {

@@ -152,7 +152,7 @@ func (l *Live) sendChunks(interrupt context.Context) error {
 		if failed != nil {
 			continue // the recording contains what was captured until the source has ended
 		}
-		if failed = l.Stream.Send(c.Seq, c.AllTracks()); failed != nil {
+		if failed = l.Stream.Send(c.Seq, c.Tracks); failed != nil {
 			l.end()
 		}
 	}

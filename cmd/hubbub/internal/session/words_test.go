@@ -76,7 +76,7 @@ func TestWordsAreWaitedFor(t *testing.T) {
 			w := NewTranscriber(slowRecogniser{c.takes}, func(string) int { return 0 })
 			defer w.Close()
 			for seq := range int64(50) {
-				w.audio(capture.Chunk{Seq: seq, Samples: make([]float32, capture.ChunkSamples)})
+				w.audio(capture.Chunk{Seq: seq, Tracks: make([]float32, capture.ChunkSamples)})
 			}
 			d := newStub(false)
 			timeline := protocol.NewTimeline()
