@@ -183,9 +183,24 @@ func (m *microphone) Info() Info {
 func (m *microphone) overflows() int64  { return m.losses.Load() }
 func (m *microphone) Notices() []string { return m.noticeList.All() }
 
-// Read waits for the device, at most stallAfter (startAfter for the first
-// samples). After that, the device has stalled or was removed.
+// Read is that of a Source. A ChunkReader reads through a reopener.
 func (m *microphone) Read(ctx context.Context, dst []float32) (int, error) {
+	if err := m.receive(ctx); err != nil {
+		return 0, err
+	}
+	return m.take(dst), nil
+}
+
+// take copies samples that were received.
+func (m *microphone) take(dst []float32) int {
+	n := copy(dst, m.out[m.next:])
+	m.next += n
+	return n
+}
+
+// receive waits for the device until there are samples to take, at most stallAfter (startAfter for the first
+// ones). After that, the device has stalled or was removed.
+func (m *microphone) receive(ctx context.Context) error {
 	for m.next == len(m.out) {
 		m.out, m.next = m.out[:0], 0
 		b, err := m.wait(ctx)
@@ -195,7 +210,7 @@ func (m *microphone) Read(ctx context.Context, dst []float32) (int, error) {
 			err = m.stallError()
 		}
 		if err != nil {
-			return 0, err
+			return err
 		}
 		m.timeout, m.closeWait, m.newest = m.stall, closeWait, b.at
 		m.out = m.converter.push(b.samples, m.out)
@@ -203,9 +218,7 @@ func (m *microphone) Read(ctx context.Context, dst []float32) (int, error) {
 			m.silence.add(measure(m.out))
 		}
 	}
-	n := copy(dst, m.out[m.next:])
-	m.next += n
-	return n, nil
+	return nil
 }
 
 // silent names the device if it delivers only silence.

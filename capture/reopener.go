@@ -50,9 +50,10 @@ func (d *reopener) isWanted(m *microphone) bool { return m.device.Key() == d.wan
 // nothing yet is not reopened.
 func (d *reopener) Read(ctx context.Context, dst []float32) (int, error) {
 	if d.lost == nil {
-		n, err := d.microphone.Read(ctx, dst)
+		err := d.receive(ctx)
 		switch {
 		case err == nil:
+			n := d.take(dst)
 			d.samples += int64(n)
 			unread, at := d.arrival()
 			d.clock.add(d.samples+unread, at)
