@@ -73,8 +73,11 @@ func (d *flacDecoder) Format() Format { return d.f }
 // next decodes one frame: after damage the next intact one, whose number says how much is
 // missing before it. Where there is none, the audio ends, with a notice.
 func (d *flacDecoder) next() error {
-	if d.ended || d.f.Frames >= 0 && d.position >= d.f.Frames {
-		return d.end(io.EOF) // a tag may follow
+	if d.ended || d.f.Frames >= 0 && d.position >= d.f.Frames { // a tag may follow
+		if next, _ := d.input.Peek(4); string(next) == "fLaC" {
+			d.notices.Add("another FLAC file follows, which is not read: give it as a file of its own")
+		}
+		return d.end(io.EOF)
 	}
 	f, err := d.parse()
 	for damage := err; err != nil && err != io.EOF && !ofInput(err); d.tries++ {

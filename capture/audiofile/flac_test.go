@@ -92,6 +92,7 @@ func TestFLACDamage(t *testing.T) {
 		notice  string
 	}{
 		{"tags before and after", append(append(tag, complete...), "TAG and more"...), 16000, [2]int{}, ""},
+		{"another file follows", append(bytes.Clone(complete), complete...), 16000, [2]int{}, "another FLAC file follows, which is not read"},
 		{"truncated", complete[:half], 6000, [2]int{}, "truncated: the header states 1.0 s"},
 		{"a frame", damaged(complete, half, half+40), 16000, [2]int{7168, 8192}, "damaged; 0.1 s in all are replaced by silence"},
 		{"a frame of a file without its length", damaged(unstated, half, half+40), 16000, [2]int{7168, 8192}, "damaged; 0.1 s in all are replaced by silence"},
