@@ -201,31 +201,13 @@ func featuresOf(s *clustering.TimedEmbedding, people []voiceprint.Person) (x []v
 func regress(all []comparison) (w voiceprint.Calibration) {
 	for range 50 {
 		var grad voiceprint.Calibration
-		var hess [len(voiceprint.Calibration{})]voiceprint.Calibration
+		var hess hessian
 		for i := range hess {
 			hess[i][i] = 1e-6
 			grad[i] = -1e-6 * w[i]
 		}
-		for _, c := range all {
-			var mean voiceprint.Calibration
-			for n, p := range c.probabilities(&w) {
-				x := &c.x[n]
-				for i := range w {
-					mean[i] += p * x[i]
-					for j := range w {
-						hess[i][j] += c.weight * p * x[i] * x[j]
-					}
-				}
-			}
-			for i := range w {
-				grad[i] -= c.weight * mean[i]
-				if c.who >= 0 {
-					grad[i] += c.weight * c.x[c.who][i]
-				}
-				for j := range w {
-					hess[i][j] -= c.weight * mean[i] * mean[j]
-				}
-			}
+		for i := range all {
+			all[i].derive(&w, &grad, &hess)
 		}
 		step := solve(hess, grad)
 		for i := range w {
@@ -238,8 +220,34 @@ func regress(all []comparison) (w voiceprint.Calibration) {
 	return w
 }
 
+// hessian are the second derivatives for a Calibration, negated.
+type hessian [len(voiceprint.Calibration{})]voiceprint.Calibration
+
+// derive adds the derivatives of a comparison's log-likelihood.
+func (c *comparison) derive(w, grad *voiceprint.Calibration, hess *hessian) {
+	var mean voiceprint.Calibration
+	for n, p := range c.probabilities(w) {
+		x := &c.x[n]
+		for i := range w {
+			mean[i] += p * x[i]
+			for j := range w {
+				hess[i][j] += c.weight * p * x[i] * x[j]
+			}
+		}
+	}
+	for i := range w {
+		grad[i] -= c.weight * mean[i]
+		if c.who >= 0 {
+			grad[i] += c.weight * c.x[c.who][i]
+		}
+		for j := range w {
+			hess[i][j] -= c.weight * mean[i] * mean[j]
+		}
+	}
+}
+
 // solve solves a x = b for a symmetric positive definite a.
-func solve(a [len(voiceprint.Calibration{})]voiceprint.Calibration, b voiceprint.Calibration) (x voiceprint.Calibration) {
+func solve(a hessian, b voiceprint.Calibration) (x voiceprint.Calibration) {
 	for i := range a {
 		for j := i + 1; j < len(a); j++ {
 			f := a[j][i] / a[i][i]

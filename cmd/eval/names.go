@@ -66,32 +66,25 @@ func (ev *evaluator) measureNames(ctx context.Context, e *enrolment) (rows []nam
 		labels = append(labels, fmt.Sprintf("%g %%", threshold))
 	}
 	labels = append(labels, "perfect")
-	without := make([]share, len(e.meetings))
-	for round, size := range enrolledSizes {
-		results := make([][]recognised, len(e.meetings)) // in the order of the labels
-		group, ctx := errgroup.WithContext(ctx)
-		group.SetLimit(ev.jobs)
-		for i := range e.meetings {
-			group.Go(func() (err error) {
-				w := &e.meetings[i]
-				if round == 0 {
-					if without[i], err = ev.scoreWithoutNames(ctx, w); err != nil {
-						return err
-					}
-				}
-				results[i], err = ev.recognise(ctx, w, e.of(w.rec.name, size), without[i])
-				return err
-			})
-		}
-		if err := group.Wait(); err != nil {
-			return nil, err
-		}
+	results := make([][][]recognised, len(e.meetings)) // by size, in the order of the labels
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(ev.jobs)
+	for i := range e.meetings {
+		group.Go(func() (err error) {
+			results[i], err = ev.recogniseAll(ctx, e, &e.meetings[i])
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for n, size := range enrolledSizes {
 		add := func(folder string, belongs func(set int) bool) {
 			for t, label := range labels {
 				row := namesRow{folder, size, label, map[string]recognised{}}
 				for i, w := range e.meetings {
 					if belongs(w.set) {
-						row.Each[w.rec.name] = row.Each[w.rec.name].add(results[i][t])
+						row.Each[w.rec.name] = row.Each[w.rec.name].add(results[i][n][t])
 					}
 				}
 				rows = append(rows, row)
@@ -107,12 +100,23 @@ func (ev *evaluator) measureNames(ctx context.Context, e *enrolment) (rows []nam
 	return rows, nil
 }
 
-func (ev *evaluator) scoreWithoutNames(ctx context.Context, w *windows) (share, error) {
+// recogniseAll runs one meeting without enrolled people, and with each number of them.
+func (ev *evaluator) recogniseAll(ctx context.Context, e *enrolment, w *windows) ([][]recognised, error) {
 	_, _, hyp, err := ev.runNamed(ctx, w, nil, 100)
 	if err != nil {
-		return share{}, err
+		return nil, err
 	}
-	return score(w, hyp)
+	without, err := score(w, hyp)
+	if err != nil {
+		return nil, err
+	}
+	all := make([][]recognised, len(enrolledSizes))
+	for n, size := range enrolledSizes {
+		if all[n], err = ev.recognise(ctx, w, e.of(w.rec.name, size), without); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // score is the DER of a meeting as a share.

@@ -77,23 +77,7 @@ func (p *Params) keep(w *clustering.Window, first, end int) window {
 func (p *Params) clusterSegments(w *clustering.Window, items []item) []segmentCluster {
 	count := len(items)
 	for ; ; count-- {
-		a, b, best := 0, 0, p.LinkageThreshold
-		for i := range items {
-			for j := range i {
-				x, y := &items[i], &items[j]
-				if x.first != i || y.first != j { // part of others
-					continue
-				}
-				s := x.cosine(&y.cluster) + p.ShortBonus*max(0, 1-min(x.duration, y.duration))
-				same, overlap := compare(w, items, i, j)
-				if same {
-					s += p.SameLocalBonus
-				}
-				if s > best && !overlap {
-					a, b, best = j, i, s
-				}
-			}
-		}
+		a, b := p.nearest(w, items)
 		if a == b {
 			break
 		}
@@ -116,6 +100,29 @@ func (p *Params) clusterSegments(w *clustering.Window, items []item) []segmentCl
 		clusters[n].fresh += it.fresh
 	}
 	return clusters
+}
+
+// nearest are the first items a < b of the two most similar clusters that may be joined;
+// a = b when there are none.
+func (p *Params) nearest(w *clustering.Window, items []item) (a, b int) {
+	best := p.LinkageThreshold
+	for i := range items {
+		for j := range i {
+			x, y := &items[i], &items[j]
+			if x.first != i || y.first != j { // part of others
+				continue
+			}
+			s := x.cosine(&y.cluster) + p.ShortBonus*max(0, 1-min(x.duration, y.duration))
+			same, overlap := compare(w, items, i, j)
+			if same {
+				s += p.SameLocalBonus
+			}
+			if s > best && !overlap {
+				a, b, best = j, i, s
+			}
+		}
+	}
+	return a, b
 }
 
 // compare reports of the clusters that begin with items i and j whether they have

@@ -19,9 +19,10 @@ func main() {
 		tile512(rows)
 	}
 	recurrent()
-	gates()
-	slice("expAVX2", "expAVX2 sets dst[i] = e^src[i]; n is a multiple of 8.", func(k *expConsts, x VecVirtual) VecVirtual { return k.exp(x) })
-	slice("tanhAVX2", "tanhAVX2 sets dst[i] = tanh(src[i]); n is a multiple of 8.", func(k *expConsts, x VecVirtual) VecVirtual { return k.tanh(x) })
+	c := newExpConsts()
+	gates(c)
+	slice("expAVX2", "expAVX2 sets dst[i] = e^src[i]; n is a multiple of 8.", c.exp)
+	slice("tanhAVX2", "tanhAVX2 sets dst[i] = tanh(src[i]); n is a multiple of 8.", c.tanh)
 	accumulate()
 	Generate()
 }
@@ -218,25 +219,21 @@ func recurrent() {
 }
 
 // expConsts are the constants of exp in activation.go, in memory.
-type expConsts struct{ mem map[string]Mem }
+type expConsts map[string]Mem
 
-var constants *expConsts
-
-func newExp() *expConsts {
-	if constants == nil {
-		constants = &expConsts{map[string]Mem{}}
-		for _, c := range []struct {
-			name string
-			v    float32
-		}{{"limit", 60}, {"low", -60}, {"log2e", 1.44269504088896341}, {"ln2high", 0.693359375}, {"ln2low", -2.12194440e-4},
-			{"c0", 1.9875691500e-4}, {"c1", 1.3981999507e-3}, {"c2", 8.3334519073e-3}, {"c3", 4.1665795894e-2},
-			{"c4", 1.6666665459e-1}, {"c5", 5.0000001201e-1}, {"one", 1}} {
-			constants.mem[c.name] = eight(c.name, math.Float32bits(c.v))
-		}
-		constants.mem["bias"] = eight("bias", 127)
-		constants.mem["sign"] = eight("sign", 1<<31)
+func newExpConsts() expConsts {
+	consts := expConsts{}
+	for _, c := range []struct {
+		name string
+		v    float32
+	}{{"limit", 60}, {"low", -60}, {"log2e", 1.44269504088896341}, {"ln2high", 0.693359375}, {"ln2low", -2.12194440e-4},
+		{"c0", 1.9875691500e-4}, {"c1", 1.3981999507e-3}, {"c2", 8.3334519073e-3}, {"c3", 4.1665795894e-2},
+		{"c4", 1.6666665459e-1}, {"c5", 5.0000001201e-1}, {"one", 1}} {
+		consts[c.name] = eight(c.name, math.Float32bits(c.v))
 	}
-	return constants
+	consts["bias"] = eight("bias", 127)
+	consts["sign"] = eight("sign", 1<<31)
+	return consts
 }
 
 // eight is a constant in all lanes.
@@ -248,43 +245,43 @@ func eight(name string, bits uint32) Mem {
 	return m
 }
 
-func (c *expConsts) exp(x VecVirtual) VecVirtual {
+func (c expConsts) exp(x VecVirtual) VecVirtual {
 	n, r, y := YMM(), YMM(), YMM()
-	VMINPS(c.mem["limit"], x, x)
-	VMAXPS(c.mem["low"], x, x)
-	VMULPS(c.mem["log2e"], x, n)
+	VMINPS(c["limit"], x, x)
+	VMAXPS(c["low"], x, x)
+	VMULPS(c["log2e"], x, n)
 	VROUNDPS(Imm(0), n, n) // to nearest, ties to even
 	VMOVAPS(x, r)
-	VFNMADD231PS(c.mem["ln2high"], n, r)
-	VFNMADD231PS(c.mem["ln2low"], n, r)
-	VMOVUPS(c.mem["c0"], y)
+	VFNMADD231PS(c["ln2high"], n, r)
+	VFNMADD231PS(c["ln2low"], n, r)
+	VMOVUPS(c["c0"], y)
 	for _, p := range []string{"c1", "c2", "c3", "c4", "c5"} {
-		VFMADD213PS(c.mem[p], r, y)
+		VFMADD213PS(c[p], r, y)
 	}
 	r2 := YMM()
 	VMULPS(r, r, r2)
 	VFMADD213PS(r, r2, y)
-	VADDPS(c.mem["one"], y, y)
+	VADDPS(c["one"], y, y)
 	VCVTPS2DQ(n, n)
-	VPADDD(c.mem["bias"], n, n)
+	VPADDD(c["bias"], n, n)
 	VPSLLD(Imm(23), n, n)
 	VMULPS(n, y, y)
 	return y
 }
 
-func (c *expConsts) sigmoid(x VecVirtual) VecVirtual {
-	VXORPS(c.mem["sign"], x, x)
+func (c expConsts) sigmoid(x VecVirtual) VecVirtual {
+	VXORPS(c["sign"], x, x)
 	y, one := c.exp(x), YMM()
-	VMOVUPS(c.mem["one"], one)
+	VMOVUPS(c["one"], one)
 	VADDPS(one, y, y)
 	VDIVPS(y, one, y)
 	return y
 }
 
-func (c *expConsts) tanh(x VecVirtual) VecVirtual {
+func (c expConsts) tanh(x VecVirtual) VecVirtual {
 	VADDPS(x, x, x)
 	y, one, two := c.exp(x), YMM(), YMM()
-	VMOVUPS(c.mem["one"], one)
+	VMOVUPS(c["one"], one)
 	VADDPS(one, y, y)
 	VADDPS(one, one, two)
 	VDIVPS(y, two, y)
@@ -292,8 +289,7 @@ func (c *expConsts) tanh(x VecVirtual) VecVirtual {
 	return y
 }
 
-func slice(name, doc string, f func(*expConsts, VecVirtual) VecVirtual) {
-	k := newExp()
+func slice(name, doc string, f func(VecVirtual) VecVirtual) {
 	TEXT(name, NOSPLIT, "func(dst, src *float32, n int)")
 	Pragma("noescape")
 	Doc(doc)
@@ -301,7 +297,7 @@ func slice(name, doc string, f func(*expConsts, VecVirtual) VecVirtual) {
 	Label("loop")
 	x := YMM()
 	VMOVUPS(Mem{Base: src}, x)
-	VMOVUPS(f(k, x), Mem{Base: dst})
+	VMOVUPS(f(x), Mem{Base: dst})
 	ADDQ(Imm(32), src)
 	ADDQ(Imm(32), dst)
 	SUBQ(Imm(8), n)
@@ -311,8 +307,7 @@ func slice(name, doc string, f func(*expConsts, VecVirtual) VecVirtual) {
 }
 
 // gates: see genericGates in gru.go.
-func gates() {
-	c := newExp()
+func gates(c expConsts) {
 	TEXT("gatesAVX2", NOSPLIT, "func(next, state, a, b *float32, n int)")
 	Pragma("noescape")
 	Doc("gatesAVX2 computes the next n states of a GRU; n is a multiple of 8.")
