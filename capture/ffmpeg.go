@@ -115,15 +115,14 @@ func startDecoder(ffmpeg, path string, stall time.Duration) (*ffmpegProcess, err
 	args := []string{"-nostdin", "-hide_banner", "-nostats", "-loglevel", "level+info", "-threads", "1",
 		"-protocol_whitelist", "file,pipe", "-format_whitelist", decoderFormats, "-i", "file:" + path,
 		"-map", "0:a:0", "-vn", "-sn", "-dn", "-af", decoderFilter, "-t", decoderSeconds, "-c:a", "pcm_f32le", "-f", "wav", "pipe:1"}
-	d := &ffmpegProcess{stall: stall, log: decoderLog{errors: program.Tail{Max: program.MaxComplaint}, described: make(chan struct{})}}
+	d := &ffmpegProcess{stall: stall, log: newDecoderLog()}
 	ctx, kill := context.WithCancel(context.Background())
 	d.kill = kill
-	cmd := exec.CommandContext(ctx, ffmpeg, args...)
+	cmd := program.Command(ctx, ffmpeg, args...)
 	if shell, err := exec.LookPath("sh"); err == nil && runtime.GOOS != "windows" {
-		cmd = exec.CommandContext(ctx, shell, append([]string{"-c", decoderLimits + `exec "$0" "$@"`, ffmpeg}, args...)...)
+		cmd = program.Command(ctx, shell, append([]string{"-c", decoderLimits + `exec "$0" "$@"`, ffmpeg}, args...)...)
 	}
-	program.OwnProcess(cmd)
-	cmd.Stderr, cmd.WaitDelay = &program.Lines{Each: d.log.take}, time.Second
+	cmd.Stderr = &program.Lines{Each: d.log.take}
 	d.end = sync.OnceValue(func() error { return d.outcome(cmd.Wait(), ctx.Err() != nil) })
 	var err error
 	if d.out, err = cmd.StdoutPipe(); err == nil {
@@ -176,11 +175,12 @@ func (d *ffmpegProcess) Close() error {
 
 // decoderLog takes the standard error of ffmpeg, whose lines have a level.
 type decoderLog struct {
-	errors program.Tail // lines of level error and above, and those of other programs
-	// estimate is set before described is closed.
-	estimate  time.Duration
-	described chan struct{}
-	once      sync.Once
+	errors   *program.Tail      // lines of level error and above, and those of other programs
+	estimate chan time.Duration // the length of the audio according to ffmpeg, once
+}
+
+func newDecoderLog() decoderLog {
+	return decoderLog{errors: &program.Tail{Max: program.MaxComplaint}, estimate: make(chan time.Duration, 1)}
 }
 
 // logComponent is the part of ffmpeg that a line is of, with its address.
@@ -192,10 +192,10 @@ func (l *decoderLog) last() string { return logComponent.ReplaceAllString(l.erro
 func (l *decoderLog) take(line string) {
 	if text, ok := strings.CutPrefix(line, "[info] "); ok {
 		if text, ok = strings.CutPrefix(strings.TrimSpace(text), "Duration: "); ok {
-			l.once.Do(func() {
-				l.estimate = parseClock(text)
-				close(l.described)
-			})
+			select {
+			case l.estimate <- parseClock(text):
+			default: // of another input
+			}
 		}
 		return
 	}
@@ -206,11 +206,11 @@ func (l *decoderLog) take(line string) {
 	_, _ = l.errors.Write([]byte(line + "\n")) // it cannot fail
 }
 
-// length is the length of the audio according to ffmpeg; 0 = unknown.
+// length receives the estimate; 0 = unknown.
 func (l *decoderLog) length(ctx context.Context) time.Duration {
 	select {
-	case <-l.described:
-		return l.estimate
+	case length := <-l.estimate:
+		return length
 	case <-ctx.Done():
 	case <-time.After(describeTime):
 	}

@@ -243,7 +243,7 @@ func TestDecoderLog(t *testing.T) {
 	const text = "[info]   Metadata:\n[info]     title : Duration: 09:00:00\n[info]   Duration: 01:02:03.50, start: 0.000000\n[info]   Duration: 05:00:00.00\n" +
 		"[aac @ 0x55] [warning] estimated\n[mov @ 0x55] [error] moov atom not found\n[info] size= 1kB\n"
 	for _, size := range []int{1, 7, len(text)} {
-		l := decoderLog{errors: program.Tail{Max: program.MaxComplaint}, described: make(chan struct{})}
+		l := newDecoderLog()
 		lines := program.Lines{Each: l.take}
 		for rest := []byte(text); len(rest) > 0; rest = rest[min(size, len(rest)):] {
 			if n, err := lines.Write(rest[:min(size, len(rest))]); n != min(size, len(rest)) || err != nil {
@@ -257,7 +257,7 @@ func TestDecoderLog(t *testing.T) {
 			t.Errorf("error %q", got)
 		}
 	}
-	l := decoderLog{errors: program.Tail{Max: program.MaxComplaint}, described: make(chan struct{})}
+	l := newDecoderLog()
 	lines := program.Lines{Each: l.take}
 	_, _ = lines.Write([]byte(strings.Repeat("x", 3*program.MaxLine) + "\n[info]   Duration: N/A, bitrate: N/A\nsh: no memory\n"))
 	if got := l.length(t.Context()); got != 0 || l.errors.Last() != "sh: no memory" {

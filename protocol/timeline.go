@@ -279,11 +279,7 @@ func SnapshotOf(turns []Turn) (s Snapshot) {
 // Turns are the finished turns of all labels in order of their starts; those with
 // equal starts in order of the lanes.
 func (s Snapshot) Turns() []Turn {
-	n := 0
-	for _, l := range s.Lanes {
-		n += len(l.Turns)
-	}
-	all := make([]Turn, 0, n)
+	all := []Turn{}
 	for _, l := range s.Lanes {
 		all = append(all, l.Turns...)
 		l.matched(all[len(all)-len(l.Turns):])

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os/exec"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -70,13 +71,12 @@ func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all boo
 	p := &process{dev: dev, channels: channels, stop: func() {}, block: make([]byte, 2*BlockLength(audiofile.SampleRate)*channels)}
 	p.samples = make([]float32, len(p.block)/2)
 	ctx, p.kill = context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, r.name, r.args(ctx, dev, channels)...)
+	cmd := program.Command(ctx, r.name, r.args(ctx, dev, channels)...)
 	if r.env != nil {
 		cmd.Env = append(cmd.Environ(), r.env(ctx, dev.id)...)
 	}
-	program.OwnProcess(cmd)
 	p.complaint.Max = program.MaxComplaint
-	cmd.Stderr, cmd.WaitDelay = &p.complaint, time.Second
+	cmd.Stderr = &p.complaint
 	if r.progress != nil { // which is in English
 		cmd.Env = append(cmd.Environ(), "LC_ALL=C")
 		cmd.Stderr = &program.Lines{Each: func(line string) { p.complain(r, line) }}
@@ -130,7 +130,7 @@ func (r *Recorder) find(ctx context.Context, want string, monitor bool) (Device,
 			return d, nil
 		}
 	}
-	dev, err := pickDevice(only(list, monitor), want)
+	dev, err := pickDevice(ofKind(list, monitor), want)
 	if err != nil && r.unlisted {
 		return other, nil
 	}
@@ -140,14 +140,9 @@ func (r *Recorder) find(ctx context.Context, want string, monitor bool) (Device,
 // defaultName is the name of a default device that list does not know.
 func (r *Recorder) defaultName() string { return "default device of " + r.name }
 
-// only are the monitors of outputs in a list, or the microphones.
-func only(list []Device, monitor bool) (kept []Device) {
-	for _, d := range list {
-		if d.monitor == monitor {
-			kept = append(kept, d)
-		}
-	}
-	return kept
+// ofKind takes the monitors of outputs from a list, or the microphones.
+func ofKind(list []Device, monitor bool) []Device {
+	return slices.DeleteFunc(list, func(d Device) bool { return d.monitor != monitor })
 }
 
 // process is a running recorder.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"hubbub/capture/audiofile"
 	"hubbub/capture/program"
@@ -199,7 +198,7 @@ func recorderDevices(ctx context.Context) (all []Device) {
 		if err != nil {
 			continue
 		}
-		for _, d := range only(list, false) {
+		for _, d := range ofKind(list, false) {
 			d.Input = r.name + ":" + strconv.Itoa(d.Number)
 			all = append(all, d)
 		}
@@ -223,12 +222,10 @@ func output(ctx context.Context, name string, args ...string) (string, error) {
 func outputs(ctx context.Context, name string, args ...string) (stdout, stderr *program.Tail, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
+	cmd := program.Command(ctx, name, args...)
 	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
 	stdout, stderr = &program.Tail{Max: maxList}, &program.Tail{Max: maxList}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	program.OwnProcess(cmd)
-	cmd.WaitDelay = time.Second
 	if err = cmd.Run(); ctx.Err() != nil {
 		err = fmt.Errorf("no response within %v", listTimeout)
 	}

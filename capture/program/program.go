@@ -4,9 +4,12 @@ package program
 
 import (
 	"bytes"
+	"context"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 )
 
@@ -16,6 +19,16 @@ func withoutKeys(env []string) []string {
 		name, _, _ := strings.Cut(strings.ToUpper(variable), "=")
 		return strings.HasPrefix(name, "HUBBUB_") && strings.HasSuffix(name, "_KEY")
 	})
+}
+
+// Command is a process with a group of its own, killed when ctx ends. Its output is waited for
+// a second longer at most: children may keep it open.
+func Command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = withoutKeys(cmd.Environ())
+	ownGroup(cmd)
+	cmd.WaitDelay = time.Second
+	return cmd
 }
 
 // MaxComplaint limits what is kept of a process's standard error for a message, in bytes.

@@ -5,8 +5,7 @@ import (
 	"syscall"
 )
 
-// OwnProcess keeps ctrl+c of the console, and API keys, from a process.
-func OwnProcess(cmd *exec.Cmd) {
-	cmd.Env = withoutKeys(cmd.Environ())
+// ownGroup keeps ctrl+c of the console from a process.
+func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }

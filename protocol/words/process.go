@@ -47,12 +47,10 @@ func (p *process) Recognise(ctx context.Context, wav []byte, _ bool) (string, []
 	limited, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	flooded := false
-	cmd := exec.CommandContext(limited, p.args[0], p.args[1:]...)
+	cmd := program.Command(limited, p.args[0], p.args[1:]...)
 	text := &bounded{max: maxText, full: func() { flooded = true; cancel() }}
 	message := &program.Tail{Max: program.MaxComplaint}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(wav), text, message
-	program.OwnProcess(cmd)
-	cmd.WaitDelay = time.Second // for children that keep the output open
 	err := cmd.Run()
 	fail := func(what, hint string) (string, []Word, error) {
 		return "", nil, &Error{what: "the recogniser " + p.args[0] + " " + what, hint: hint}
