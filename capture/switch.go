@@ -44,11 +44,19 @@ func (r *ChunkReader) exchangeDevice() error {
 	if r.seq == 0 || len(r.devices) == 0 {
 		return nil
 	}
-	wait := time.Duration(0)
-	if r.limit != nil {
-		wait = ChunkDuration
-	}
 	first, second := r.devices[0], r.devices[len(r.devices)-1] // one device is both
+	if r.limit == nil {
+		select {
+		case m := <-r.chosen:
+			return r.choose(m)
+		case m := <-first.found:
+			return r.replace(first, m)
+		case m := <-second.found:
+			return r.replace(second, m)
+		default:
+			return nil
+		}
+	}
 	select {
 	case m := <-r.chosen:
 		return r.choose(m)
@@ -58,7 +66,7 @@ func (r *ChunkReader) exchangeDevice() error {
 		return r.replace(second, m)
 	case <-r.limit:
 		return fmt.Errorf("%w; it did not come back within %.0f minutes", r.lost(), OutageLimit.Minutes())
-	case <-time.After(wait):
+	case <-time.After(ChunkDuration):
 		return nil
 	case <-r.ctx.Done():
 		return r.ctx.Err()
