@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -212,12 +213,18 @@ func (b binding) keyText(ascii bool) string {
 // with several runes.
 func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 	b := m.bound(msg.String())
-	// The answer of a slow terminal to the question for its background may come when nobody
-	// waits for it any more. Bubble Tea makes keys of it: alt+], 11;rgb:ffff/ffff/ffff, alt+\.
+	// Bubble Tea makes keys of the answer of the terminal to the question for its background:
+	// alt+], 11;rgb:ffff/ffff/ffff, and alt+\ or ctrl+g.
 	if b == nil && msg.String() == "alt+]" {
 		m.answerAt = m.now()
 	}
 	if m.now().Sub(m.answerAt) < answerTime {
+		switch end := msg.String(); {
+		case canvas.Answer(string(msg.Runes)):
+			m.theme = canvas.DetectTheme(m.o.Output, m.o.Background)
+		case end == `alt+\`, end == "ctrl+g":
+			m.answerAt = time.Time{}
+		}
 		return nil
 	}
 	always := b != nil && b.always && len(msg.Runes) == 0 // else it is a character

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -88,7 +89,11 @@ func Run(ctx context.Context, o Options) error {
 func newProgram(ctx context.Context, o Options) (*guardedModel, *tea.Program) {
 	t := canvas.DetectTheme(o.Output, o.Background)
 	m := &guardedModel{model: newModel(ctx, o, t, canvas.NewGlyphs(o.ASCII || t.Plain() || asciiLocale()))}
-	opts := []tea.ProgramOption{tea.WithAltScreen(), tea.WithOutput(o.Output), tea.WithoutSignalHandler(), tea.WithoutCatchPanics()}
+	output := o.Output
+	if f, ok := output.(*os.File); ok && canvas.AsksBackground(o.Background) {
+		output = &asking{File: f}
+	}
+	opts := []tea.ProgramOption{tea.WithAltScreen(), tea.WithOutput(output), tea.WithoutSignalHandler(), tea.WithoutCatchPanics()}
 	if o.Mouse {
 		opts = append(opts, tea.WithMouseCellMotion())
 	}
@@ -96,6 +101,18 @@ func newProgram(ctx context.Context, o Options) (*guardedModel, *tea.Program) {
 		opts = append(opts, tea.WithInput(o.Input))
 	}
 	return m, tea.NewProgram(m, opts...)
+}
+
+// asking is a terminal that is asked for its background with the first picture:
+// Bubble Tea has turned off the echo by then, and reads the answer. Nobody waits for it.
+type asking struct {
+	*os.File
+	once sync.Once
+}
+
+func (a *asking) Write(p []byte) (int, error) {
+	a.once.Do(func() { _, _ = a.WriteString(canvas.BackgroundQuery) })
+	return a.File.Write(p)
 }
 
 // asciiLocale reports whether the environment chooses a locale without characters

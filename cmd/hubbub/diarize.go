@@ -143,7 +143,7 @@ func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) erro
 		return err
 	}
 	if session.IsTerminal(a.Stderr) {
-		canvas.HasDarkBackground() // for the summary; asked later, what is typed meanwhile would be lost
+		canvas.AskBackground() // for the summary; asked later, what is typed meanwhile would be lost
 	}
 	stop := d.progress.Show(len(files), a.progress)
 	group, ctx := errgroup.WithContext(ctx)

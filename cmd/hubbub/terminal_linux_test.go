@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hubbub/protocol/testkit"
+	"hubbub/tui/canvas"
 )
 
 // TestTerminalIsNotAsked runs a command without a screen: it asks the terminal for nothing,
@@ -31,6 +32,33 @@ func TestDiarizeOnTerminal(t *testing.T) {
 	text := onTerminal(t, "TERM=screen", "diarize", demoFile(t))
 	if before, _, found := strings.Cut(text, "00:00:"); !found || !strings.HasSuffix(before, "\r\x1b[K") {
 		t.Errorf("the terminal received %q", text)
+	}
+}
+
+// TestScreenAsksTheTerminal: the screen takes the colours for the background that the terminal
+// answers with, and waits for no answer: what is typed before is not lost.
+func TestScreenAsksTheTerminal(t *testing.T) {
+	t.Parallel()
+	for _, answers := range []bool{false, true} {
+		terminal, cmd := startOnTerminal(t, "TERM=xterm-256color", "--input", demoFile(t))
+		var out testkit.Buffer
+		done := make(chan error, 1)
+		go func() {
+			_, _ = io.Copy(&out, terminal)
+			done <- cmd.Wait()
+		}()
+		awaitOutput := func(text string) {
+			testkit.Eventually(t, fmt.Sprintf("%q", text), func() bool { return strings.Contains(out.String(), text) })
+		}
+		awaitOutput("\x1b[")
+		if answers {
+			awaitOutput(canvas.BackgroundQuery)
+			_, _ = terminal.WriteString("\x1b]11;rgb:ffff/ffff/ffff\x1b\\")
+			awaitOutput("\x1b[0;1;38;5;23mhubbub")
+		}
+		_, _ = terminal.WriteString("q")
+		testkit.Eventually(t, "q ends the program", func() bool { return len(done) > 0 })
+		testkit.NoError(t, <-done)
 	}
 }
 

@@ -3,9 +3,12 @@ package canvas
 import (
 	"io"
 	"os"
+	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/lipgloss"
@@ -128,9 +131,53 @@ func newTheme(palette int, p termenv.Profile, dark, plain bool) *Theme {
 	return t
 }
 
-// HasDarkBackground asks the terminal on standard output, the first time that it is called.
-// The answer comes on standard input: what is typed until then is lost.
-var HasDarkBackground = sync.OnceValue(func() bool { return lipgloss.NewRenderer(os.Stdout).HasDarkBackground() })
+// BackgroundQuery asks a terminal for its background. The answer comes on its input: the
+// sequence of 11;rgb:ffff/ffff/ffff for white.
+const BackgroundQuery = "\x1b]11;?\x1b\\"
+
+// answered is whether the terminal has answered that its background is dark; nil = it has not answered.
+var answered atomic.Pointer[bool]
+
+// AskBackground asks the terminal on standard output and awaits the answer, for 5 s at most.
+// What is typed until then is lost.
+func AskBackground() {
+	d := lipgloss.NewRenderer(os.Stdout).HasDarkBackground()
+	answered.Store(&d)
+}
+
+var backgroundAnswer = regexp.MustCompile(`^11;rgba?:([0-9a-fA-F]{2})[0-9a-fA-F]*/([0-9a-fA-F]{2})[0-9a-fA-F]*/([0-9a-fA-F]{2})`)
+
+// Answer takes an answer to BackgroundQuery for the themes of DetectTheme, and reports whether
+// text is one.
+func Answer(text string) bool {
+	m := backgroundAnswer.FindStringSubmatch(text)
+	if m == nil {
+		return false
+	}
+	lightest, darkest := uint64(0), uint64(255)
+	for _, hex := range m[1:] {
+		v, _ := strconv.ParseUint(hex, 16, 8)
+		lightest, darkest = max(lightest, v), min(darkest, v)
+	}
+	d := lightest+darkest < 255
+	answered.Store(&d)
+	return true
+}
+
+// hasDarkBackground is what the terminal has answered, otherwise what the environment says.
+func hasDarkBackground() bool {
+	if d := answered.Load(); d != nil {
+		return *d
+	}
+	return termenv.NewOutput(io.Discard).HasDarkBackground()
+}
+
+// AsksBackground reports whether the colours of b depend on the answer of the terminal, and it
+// can be asked: what runs in screen or tmux can be shown by several terminals.
+func AsksBackground(b Background) bool {
+	return b != DarkBackground && b != LightBackground && runtime.GOOS != "windows" &&
+		!slices.ContainsFunc([]string{"screen", "tmux", "dumb"}, func(name string) bool { return strings.HasPrefix(os.Getenv("TERM"), name) })
+}
 
 // DetectTheme chooses the colours for the terminal behind w: what it can show,
 // what NO_COLOR and TERM=dumb ask for, and its background.
@@ -143,7 +190,7 @@ func DetectTheme(w io.Writer, b Background) *Theme {
 	if os.Getenv("NO_COLOR") != "" {
 		profile = termenv.Ascii
 	}
-	dark := b == DarkBackground || b != LightBackground && HasDarkBackground()
+	dark := b == DarkBackground || b != LightBackground && hasDarkBackground()
 	palette := map[Background]int{HighContrast: highContrast, ColourBlind: colourBlind}[b] // else usual
 	return newTheme(palette, profile, dark, os.Getenv("TERM") == "dumb")
 }

@@ -230,6 +230,25 @@ func TestStyleChangesArriveWhereTheyShould(t *testing.T) {
 	}
 }
 
+// An answer of the terminal chooses the colours; other text does not.
+func TestAnswer(t *testing.T) {
+	defer answered.Store(nil)
+	for _, c := range []struct{ text, dark string }{
+		{"", "unknown"}, {"11;rgb:ffff", "unknown"}, {"10;rgb:ffff/ffff/ffff", "unknown"},
+		{"11;rgb:fdfd/f6f6/e3e3", "false"}, {"11;rgb:1e1e/1e1e/1e1e", "true"}, {"11;rgb:FF/FF/FF", "false"}, {"11;rgba:0000/2b2b/3636/ffff", "true"},
+	} {
+		answered.Store(nil)
+		is := Answer(c.text)
+		got := "unknown"
+		if d := answered.Load(); d != nil {
+			got = strconv.FormatBool(*d)
+		}
+		if got != c.dark || is != (got != "unknown") {
+			t.Errorf("%q: dark is %s, want %s; an answer: %v", c.text, got, c.dark, is)
+		}
+	}
+}
+
 // The environment can turn off colours, and escape sequences altogether.
 func TestDetectTheme(t *testing.T) {
 	t.Setenv("CLICOLOR_FORCE", "1") // what is not a terminal has no colours
