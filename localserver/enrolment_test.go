@@ -153,8 +153,9 @@ func TestBadEnrolmentsAreRefused(t *testing.T) {
 		{`{"voiceprints":[` + of("Sam", good) + "," + of("Rosa", good[:len(good)-9]) + `]}`, "voiceprints[1].voiceprint"},
 		{`{"voiceprints":[` + of("Sam", strings.Replace(good, made, "0.1", 1)) + `]}`, "voiceprints[0].voiceprint"},
 		{`{"matching":7}`, "matching"},
-		{`{"matching":{"threshold":101}}`, "matching"},
-		{`{"matching":{"exclusive":"yes"}}`, "matching"},
+		{`{"matching":{"threshold":101}}`, "matching.threshold"},
+		{`{"matching":{"threshold":"90"}}`, "matching.threshold"},
+		{`{"matching":{"exclusive":"yes"}}`, "matching.exclusive"},
 	} {
 		r := h.do("POST", "/v1/live", testKey, strings.NewReader(c.body))
 		var bad protocol.ValidationErrorResponse

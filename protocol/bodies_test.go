@@ -82,7 +82,7 @@ func TestFieldsOfEnrolmentsAreExact(t *testing.T) {
 	if bad != nil || !slices.Equal(e.Voiceprints, []LabelledVoiceprint{{"Sam", "v"}}) || *e.Matching.Threshold != 50 || e.Matching.Exclusive != nil {
 		t.Errorf("%+v, %v", e, bad)
 	}
-	if _, _, bad = ParseEnrolment([]byte(`{"matching":{"threshold":100.1}}`)); bad == nil || bad.Errors[0] != (ValidationError{"matching", "threshold must be 0 to 100"}) {
+	if _, _, bad = ParseEnrolment([]byte(`{"matching":{"threshold":100.1}}`)); bad == nil || bad.Errors[0] != (ValidationError{"matching.threshold", "must be a number from 0 to 100"}) {
 		t.Errorf("%v", bad)
 	}
 	_, _, bad = ParseEnrolment([]byte(`{"voiceprints":[{"Label":"Sam","voiceprint":"v"}]}`))

@@ -46,9 +46,8 @@ func ParseEnrolment(input json.RawMessage) (e Enrolment, shown json.RawMessage, 
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(input, &fields)
 	if raw := fields["matching"]; given(raw) {
-		var err error
-		if e.Matching, err = parseMatching(raw); err != nil {
-			return e, nil, Invalid("matching", "%v", err)
+		if e.Matching, bad = parseMatching(raw); bad != nil {
+			return e, nil, bad
 		}
 	}
 	raw, named := fields["voiceprints"]
@@ -113,14 +112,16 @@ func given(raw json.RawMessage) bool {
 	return len(raw) > 0 && !bytes.Equal(bytes.TrimSpace(raw), []byte("null"))
 }
 
-func parseMatching(raw json.RawMessage) (*Matching, error) {
+func parseMatching(raw json.RawMessage) (*Matching, *ValidationErrorResponse) {
 	var m Matching
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil || readFields(fields, map[string]any{"threshold": &m.Threshold, "exclusive": &m.Exclusive}) != nil {
-		return nil, fmt.Errorf("must be an object with the number threshold and the boolean exclusive")
-	}
-	if m.Threshold != nil && (*m.Threshold < 0 || *m.Threshold > 100) {
-		return nil, fmt.Errorf("threshold must be 0 to 100")
+	switch {
+	case json.Unmarshal(raw, &fields) != nil:
+		return nil, Invalid("matching", "must be an object with the number threshold and the boolean exclusive")
+	case readFields(fields, map[string]any{"threshold": &m.Threshold}) != nil, m.Threshold != nil && (*m.Threshold < 0 || *m.Threshold > 100):
+		return nil, Invalid("matching.threshold", "must be a number from 0 to 100")
+	case readFields(fields, map[string]any{"exclusive": &m.Exclusive}) != nil:
+		return nil, Invalid("matching.exclusive", "must be true or false")
 	}
 	return &m, nil
 }
