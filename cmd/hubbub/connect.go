@@ -235,7 +235,8 @@ func (a *App) connect(ctx context.Context, f serviceFlags, o connectOptions) (*s
 		return <-ended
 	}
 	options.BaseURL, options.APIKey, options.CACert = server.URL(), key, server.CAPEM()
-	began := time.Now() // the certificate is that of this session, also when the clock is set
+	options.Patience = time.Hour // if it is slow, so is this machine
+	began := time.Now()          // the certificate is that of this session, also when the clock is set
 	options.Now = func() time.Time { return began }
 	c, err := client.New(options)
 	if err != nil {

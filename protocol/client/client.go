@@ -54,6 +54,8 @@ type Options struct {
 	Insecure bool
 	// Timeout bounds one request; 0 = DefaultTimeout.
 	Timeout time.Duration
+	// Patience is how much longer than usual a stream waits for a slow service.
+	Patience time.Duration
 	// UserAgent is the header User-Agent; "" = "hubbub".
 	UserAgent string
 	// Tracer receives a record of everything that goes over the connection; nil =
@@ -98,6 +100,7 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{base: base, key: key, tls: conf, userAgent: cmp.Or(o.UserAgent, "hubbub"), timeout: cmp.Or(o.Timeout, DefaultTimeout),
 		config: defaultConfig(), redactor: trace.NewRedactor(key), waiting: o.Waiting, wait: protocol.Sleep}
+	c.config.patience = o.Patience
 	if o.Tracer != nil {
 		c.tracer = &tracer{sink: o.Tracer, redactor: c.redactor}
 	}

@@ -78,16 +78,18 @@ func processSlowly(conn *websocket.Conn, share float64, stopAfter int) (ended bo
 }
 
 // A service that processes audio slower than real time is waited for, though it
-// sends nothing but answers to pings, and those late.
+// sends nothing but answers to pings, and those late. Of what it has read, it has not
+// processed 0.8 s.
 func TestSlowServiceIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for _, share := range []float64{0.8, 0.5, 0.2, 0.1, 0.05} {
 		t.Run(fmt.Sprint(share), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				near, far := net.Pipe()
-				s := connStream(t, near, newBufferedConn(far), func(_ *testing.T, conn *websocket.Conn) {
+				s := connStream(t, near, newBufferedConn(far), func(t *testing.T, conn *websocket.Conn) {
 					if processSlowly(conn, share, -1) {
-						protocoltest.CloseWith(conn, 1000, "")
+						say(t, conn, event("start", 59, "A"))
+						closeAfter(conn, time.Duration(0.8/share*float64(time.Second)))
 					}
 				}, nil)
 				const chunks = 600
@@ -103,6 +105,56 @@ func TestSlowServiceIsWaitedFor(t *testing.T) {
 				// Pings are in steps of 2 s.
 				if want := audio * (1 - share); behind.Seconds() < want-0.2 || behind.Seconds() > want+2.2 {
 					t.Errorf("%.1f s behind, want %.1f", behind.Seconds(), want)
+				}
+			})
+		})
+	}
+}
+
+// closeAfter closes a stream after a time in which it answers pings.
+func closeAfter(conn *websocket.Conn, d time.Duration) {
+	var reader sync.WaitGroup
+	reader.Go(func() { protocoltest.Drain(conn) })
+	time.Sleep(d)
+	_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(time.Second))
+	reader.Wait()
+}
+
+// A service that accepts no audio for a while is waited for as long as it sends pings, a minute at most. One of this process is
+// waited for anyway, also at the end.
+func TestServiceThatPausesIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pause    time.Duration
+		pings    bool
+		patience time.Duration
+		reason   Reason
+	}{
+		{50 * time.Second, true, 0, Completed},
+		{70 * time.Second, true, 0, TimedOut},
+		{50 * time.Second, false, 0, TimedOut},
+		{30 * time.Minute, false, time.Hour, Completed},
+	} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := pipeStream(t, func(_ *testing.T, conn *websocket.Conn) {
+					for since := time.Now(); time.Since(since) < c.pause; time.Sleep(5 * time.Second) {
+						if c.pings {
+							_ = conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second))
+						}
+					}
+					if processSlowly(conn, 1, -1) {
+						closeAfter(conn, c.patience/2)
+					}
+				}, func(conf *config) { conf.patience = c.patience })
+				for n := range int64(10) {
+					_ = s.Send(n, make([]float32, protocol.ChunkSamples)) // the end says why it failed
+				}
+				_ = s.EndOfStream()
+				for range s.Events() {
+				}
+				if info := s.Wait(); info.Reason != c.reason {
+					t.Errorf("%+v", info)
 				}
 			})
 		})

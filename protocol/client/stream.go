@@ -31,12 +31,16 @@ const (
 	drainLimit      = 60 * time.Second // after end_of_stream without progress, see Stream.progress
 	maxServiceDelay = 50 * time.Second // what these are extended by at most, see Stream.serviceDelay
 	maxMessageBytes = 1 << 20
+	// sendBufferBytes bounds what the operating system buffers for one stream. It makes room for about a third of
+	// that at once: in megabytes, as without a bound, a slow service would accept no audio for minutes.
+	sendBufferBytes = 256 << 10
 )
 
 // config holds what tests shorten.
 type config struct {
 	pingEvery    time.Duration
-	writeTimeout time.Duration // for one message
+	writeTimeout time.Duration // for one message; a slow service makes room in its buffers for many chunks at once
+	patience     time.Duration // added to each wait for the service
 	writeGrace   time.Duration // to find the service's reason after a failed write
 	eventQueue   int           // events
 	minUptime    time.Duration
@@ -44,7 +48,7 @@ type config struct {
 }
 
 func defaultConfig() config {
-	return config{pingEvery: 2 * time.Second, writeTimeout: 10 * time.Second, writeGrace: time.Second, eventQueue: 256, minUptime: minUptime, backOff: backOff}
+	return config{pingEvery: 2 * time.Second, writeTimeout: time.Minute, writeGrace: time.Second, eventQueue: 256, minUptime: minUptime, backOff: backOff}
 }
 
 // StreamStats are the counters of a stream.
@@ -133,6 +137,9 @@ func newStream(conn *websocket.Conn, config config, redactor *trace.Redactor) *S
 	conn.SetReadLimit(maxMessageBytes)
 	conn.SetPingHandler(s.pinged)
 	conn.SetPongHandler(s.pong)
+	if t, ok := s.tcp().(*net.TCPConn); ok {
+		_ = t.SetWriteBuffer(sendBufferBytes) // best effort
+	}
 	return s
 }
 
@@ -160,8 +167,8 @@ func checkChunk(samples []float32) error {
 // clock and must grow; a gap is audio that was dropped, and is remembered for
 // events on the capture clock.
 //
-// The write is bounded by 10 s, more if the service is behind; a failed one ends the
-// stream. An error that is ErrStreamOver says that the stream had ended.
+// The write is bounded by a minute; a failed one ends the stream. An error that is
+// ErrStreamOver says that the stream had ended.
 func (s *Stream) Send(seq int64, samples []float32) error {
 	if err := cmp.Or(checkChunk(samples), s.checkOpen()); err != nil {
 		return err

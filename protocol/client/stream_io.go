@@ -157,7 +157,7 @@ func (s *Stream) armRead() {
 		deadline = slices.MinFunc([]time.Time{
 			now.Add(drainTimeout + delay),
 			slices.MaxFunc([]time.Time{s.progress, s.lastMessage}, time.Time.Compare).Add(drainTimeout + s.undecided() + delay),
-			s.progress.Add(drainLimit + s.stalled),
+			s.progress.Add(drainLimit + s.stalled + s.config.patience),
 		}, time.Time.Compare)
 	}
 	_ = s.conn.SetReadDeadline(deadline)
@@ -181,9 +181,9 @@ func (s *Stream) serviceDelay() time.Duration {
 		behind = max(behind, time.Since(s.pings[0].at))
 	}
 	if behind < s.config.pingEvery {
-		return 0
+		behind = 0
 	}
-	return min(behind, maxServiceDelay)
+	return min(behind, maxServiceDelay) + s.config.patience
 }
 
 // pong measures the round-trip time, and acknowledges the audio before the ping.
@@ -210,7 +210,9 @@ func (s *Stream) acknowledge(number uint64, now time.Time) (took time.Duration) 
 		p := s.pings[0]
 		s.pings = s.pings[1:]
 		took = max(time.Nanosecond, now.Sub(p.at))
-		s.rtt = took
+		if s.endSent.IsZero() || p.sent > s.acked { // else the service is as slow as it was
+			s.rtt = took
+		}
 		if p.sent > s.acked {
 			s.acked, s.progress = p.sent, now
 			if s.firstAcked.IsZero() {
@@ -326,10 +328,7 @@ func (s *Stream) overError() error {
 
 // write sends one message.
 func (s *Stream) write(kind int, payload []byte) error {
-	s.mu.Lock()
-	delay := s.serviceDelay()
-	s.mu.Unlock()
-	_ = s.conn.SetWriteDeadline(time.Now().Add(s.config.writeTimeout + delay))
+	_ = s.conn.SetWriteDeadline(s.writeDeadline())
 	err := s.conn.WriteMessage(kind, payload)
 	if err == nil {
 		return nil
@@ -342,6 +341,11 @@ func (s *Stream) write(kind int, payload []byte) error {
 	case <-time.After(2 * s.config.writeGrace):
 	}
 	return s.overError()
+}
+
+// writeDeadline is that of a message which is sent now.
+func (s *Stream) writeDeadline() time.Time {
+	return time.Now().Add(s.config.writeTimeout + s.config.patience)
 }
 
 // writeFailed notes the first failed write and gives the reader writeGrace to
@@ -358,8 +362,9 @@ func (s *Stream) writeFailed(err error) {
 }
 
 // pinged notes a ping of the service for the pinger: the reader does not wait for a service
-// that reads nothing. Of several pings, the newest is answered (RFC 6455, 5.5.3). gorilla
-// calls it from within the reader.
+// that reads nothing. Of several pings, the newest is answered (RFC 6455, 5.5.3). A service that
+// reads slowly is late with its pongs, and not with its pings. gorilla calls it from within
+// the reader.
 func (s *Stream) pinged(payload string) error {
 	s.tracer.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindPing, Size: len(payload)})
 	select {
@@ -367,6 +372,7 @@ func (s *Stream) pinged(payload string) error {
 	default:
 	}
 	s.pongs <- payload // the reader alone fills it
+	s.armRead()
 	return nil
 }
 
@@ -402,7 +408,7 @@ func (s *Stream) ping() {
 // control sends a ping or a pong.
 func (s *Stream) control(kind int, record trace.Kind, payload []byte) {
 	s.tracer.put(trace.Record{Dir: trace.Outgoing, Kind: record, Size: len(payload)}) // a response may come before the write returns
-	err := s.conn.WriteControl(kind, payload, time.Now().Add(s.config.writeTimeout))
+	err := s.conn.WriteControl(kind, payload, s.writeDeadline())
 	if err != nil && !isTimeout(err) { // else a chunk is being written, whose own deadline counts
 		s.writeFailed(err)
 	}
