@@ -214,7 +214,7 @@ func (f *File) failKey(line int, text string) error {
 	return usage.Error(f.origin(line)+": "+text, "Change the line; `hubbub config keys` lists the commands and their keys.")
 }
 
-// Keymap is the keys of the file.
+// Keymap is the keys of the file. With an error it is the default one.
 func (f *File) Keymap() (tui.Keymap, error) {
 	settings := make([]tui.KeySetting, len(f.keys))
 	for i, e := range f.keys {
@@ -222,7 +222,7 @@ func (f *File) Keymap() (tui.Keymap, error) {
 	}
 	keys, i, err := tui.NewKeymap(settings)
 	if err != nil {
-		return keys, f.failKey(f.keys[i].line, protocol.Clean(err.Error(), 200))
+		return tui.Keymap{}, f.failKey(f.keys[i].line, protocol.Clean(err.Error(), 200))
 	}
 	return keys, nil
 }
