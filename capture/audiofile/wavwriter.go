@@ -25,7 +25,7 @@ const maxBuffer = 64 << 10
 func CreateWAV(path string) (*WAVWriter, error) {
 	f, err := os.Create(path)
 	if err != nil {
-		return nil, hint.Errorf("Choose a folder that you can write to.", "%w", err)
+		return nil, hint.Errorf("Choose a folder that you may write to.", "%w", err)
 	}
 	w := &WAVWriter{f: f}
 	if _, err := f.Write(WAVHeader(0)); err != nil {

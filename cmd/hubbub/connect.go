@@ -152,7 +152,7 @@ func (f *wordsFlags) recogniser(timeout time.Duration) (words.Recogniser, error)
 	case "":
 		return nil, nil
 	case wordsOfService:
-		return nil, usage.Error("--words service is for a remote service", "Give your own recogniser with --words.")
+		return nil, usage.Error("--words service needs a remote service", "Give your own recogniser with --words.")
 	}
 	key := os.Getenv(wordsKeyEnv)
 	if strings.HasPrefix(f.words, "http") && key == "" {
