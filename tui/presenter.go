@@ -77,9 +77,7 @@ func (m *model) drawPresenterState(c *canvas.Canvas, s *display.Session) {
 	if s.Dropped > 0 {
 		segments.Add(fmt.Sprintf(" %d dropped ", s.Dropped), canvas.Bad.Bold().Reverse(), 0)
 	}
-	if p := m.problem(); p.Text != "" {
-		segments = append(segments, p)
-	}
+	segments = append(segments, m.problem())
 	c.TextRight(m.w-1, m.h-2, display.Clock(s.Position), canvas.Dim)
 	c.Line(1, m.h-2, m.w-10, segments, 3)
 }

@@ -91,16 +91,12 @@ func (m *model) drawState(c *canvas.Canvas, l layout) {
 		segments.Add("device lost audio "+display.Times(s.Overflows), canvas.Warn.Bold(), 1)
 	}
 	if l.problemY == 0 && (m.list == nil || l.side > 0) { // else the title of the list says it
-		if p := m.problem(); p.Text != "" {
-			segments = append(segments, p)
-		}
+		segments = append(segments, m.problem())
 	}
 	if s.Connected() {
 		segments = append(segments, display.HealthSegments(m.counters.Health, 2, false)...)
 	}
-	if s.Server != "" {
-		segments.Add(display.TerminalSafe(s.Server), canvas.Dim, 5)
-	}
+	segments.Add(display.TerminalSafe(s.Server), canvas.Dim, 5)
 	if !s.Started.IsZero() {
 		segments.Add(display.Clock(m.elapsed.Seconds())+" elapsed", canvas.Dim, 7)
 	}
@@ -213,12 +209,8 @@ func (m *model) drawSmall(c *canvas.Canvas, s *display.Session) {
 	if m.state.Dropped > 0 {
 		segments.Add(fmt.Sprintf("%d dropped", m.state.Dropped), canvas.Bad.Bold(), 0)
 	}
-	if m.notice != "" { // the response to a key
-		segments.Add(m.notice, m.noticeStyle, 0)
-	}
-	if p := m.problem(); p.Text != "" {
-		segments = append(segments, p)
-	}
+	segments.Add(m.notice, m.noticeStyle, 0) // the response to a key
+	segments = append(segments, m.problem())
 	for _, p := range s.Speakers {
 		if s.Speaking(p) && !p.Muted {
 			segments.Add(m.glyphs.Speaking+" "+p.Name, p.Style, 4)

@@ -155,11 +155,11 @@ type Line []Segment
 // Add adds a segment at the end.
 func (l *Line) Add(text string, style Style, rank int) { *l = append(*l, Segment{text, style, rank}) }
 
-// Line writes segments with gap cells between them. While they do not fit into
-// width, the segment with the highest rank is omitted; what is still too long is cut
+// Line writes the segments that have a text, with gap cells between them. While they do not
+// fit into width, the segment with the highest rank is omitted; what is still too long is cut
 // at its end.
 func (c *Canvas) Line(x, y, width int, segments Line, gap int) {
-	kept := slices.Clone(segments)
+	kept := slices.DeleteFunc(slices.Clone(segments), func(s Segment) bool { return s.Text == "" })
 	for {
 		total, worst := -gap, -1
 		for i, s := range kept {

@@ -258,10 +258,8 @@ func (a *Accessible) wire(args string) error {
 
 func (a *Accessible) bookmark(note string) error {
 	at := a.o.Snapshot().Position
-	if err := a.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(at, note) }); err != nil {
-		return a.refused(err)
-	}
-	return a.printf("Bookmark at %s.", display.Clock(at))
+	return a.change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(at, note) },
+		"Bookmark at %s.", display.Clock(at))
 }
 
 func (a *Accessible) unbookmark(args string) error {
@@ -274,8 +272,8 @@ func (a *Accessible) unbookmark(args string) error {
 		if k.At < at || k.At >= at+1 { // times are shown in whole seconds
 			continue
 		}
-		_ = a.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Unbookmark(k.At), nil })
-		return a.printf("Removed the bookmark at %s. Undo reverts it.", display.Clock(k.At))
+		return a.change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Unbookmark(k.At), nil },
+			"Removed the bookmark at %s. Undo reverts it.", display.Clock(k.At))
 	}
 	return a.printf("There is no bookmark at %s; bookmarks lists all.", args)
 }

@@ -37,7 +37,14 @@ func (a *Accessible) notFound(args string) error {
 	return a.printf("No speaker is called %s; who lists all.", args)
 }
 
-// refused answers that a change of the annotations is not possible.
+// change changes the annotations and answers so, or why that is refused.
+func (a *Accessible) change(f func(protocol.Annotations) (protocol.Annotations, error), format string, args ...any) error {
+	if err := a.o.Annotations.Update(f); err != nil {
+		return a.refused(err)
+	}
+	return a.printf(format, args...)
+}
+
 func (a *Accessible) refused(err error) error { return a.printf("Nothing changed: %s.", err) }
 
 func (a *Accessible) name(args string) error {
@@ -69,10 +76,8 @@ func (a *Accessible) merge(args string) error {
 	if from.Label == into.Label {
 		return a.printf("%s cannot be merged with itself.", from.Name)
 	}
-	if err := a.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(from.Label, into.Label) }); err != nil {
-		return a.refused(err)
-	}
-	return a.printf("Merged %s into %s. Undo reverts it.", from.Name, into.Name)
+	return a.change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(from.Label, into.Label) },
+		"Merged %s into %s. Undo reverts it.", from.Name, into.Name)
 }
 
 func (a *Accessible) move(args string) error {
@@ -97,12 +102,9 @@ func (a *Accessible) move(args string) error {
 		if t.Start >= at+1 || t.End <= at { // times are shown in whole seconds
 			continue
 		}
-		if err := a.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) {
+		return a.change(func(a protocol.Annotations) (protocol.Annotations, error) {
 			return a.MoveTurn(from.Label, t.Start, t.End, to.Label)
-		}); err != nil {
-			return a.refused(err)
-		}
-		return a.printf("The turn at %s is %s's now. Undo reverts it.", display.Clock(t.Start), to.Name)
+		}, "The turn at %s is %s's now. Undo reverts it.", display.Clock(t.Start), to.Name)
 	}
 	return a.printf("%s has no turn at %s that is over; last lists turns.", from.Name, clock)
 }
@@ -112,8 +114,8 @@ func (a *Accessible) mute(args string) error {
 	if !found || rest != "" {
 		return a.notFound(args)
 	}
-	_ = a.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Mute(p.Label, !p.Muted), nil })
-	return a.printf("%s.", display.MuteText(p.Name, !p.Muted))
+	return a.change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Mute(p.Label, !p.Muted), nil },
+		"%s.", display.MuteText(p.Name, !p.Muted))
 }
 
 // offerToRemember offers once to remember the voice of a speaker who got a name.
