@@ -183,7 +183,7 @@ func defaultReconnect() durationFlag {
 
 // reconnectLimit is how long a session on a display tries to reconnect.
 func reconnectLimit(f durationFlag, d session.Display) time.Duration {
-	if !d.Attended() && !f.given {
+	if !d.Properties().Attended && !f.given {
 		return min(unattendedReconnect, f.value)
 	}
 	return f.value
@@ -245,7 +245,7 @@ func (a *App) enrolment(f *liveFlags) (*protocol.Enrolment, error) {
 // on others. correct is for the end of the session.
 func newLearner(d session.Display, annotations *protocol.AnnotationsStore) (l *voices.Learner, correct func() error) {
 	store, err := voices.Default()
-	if err != nil || !d.Attended() { // without a home folder nothing can be remembered
+	if err != nil || !d.Properties().Attended { // without a home folder nothing can be remembered
 		return nil, func() error { return nil }
 	}
 	learner := voices.NewLearner(store)

@@ -50,7 +50,7 @@ func (a *App) replay(ctx context.Context, dir string, f displayFlags, speed rate
 	if err != nil {
 		return err
 	}
-	if !display.Attended() && !speed.given {
+	if !display.Properties().Attended && !speed.given {
 		speed.value = 0 // all at once
 	}
 	annotations := protocol.NewAnnotationsStore(rec.Annotations)

@@ -29,7 +29,9 @@ type accessible struct {
 	faults  faultReports
 }
 
-func (a *accessible) Attended() bool { return true }
+func (a *accessible) Properties() Properties {
+	return Properties{Attended: true, StatesGaps: true, JoinHint: ": merge joins them"}
+}
 
 func (a *accessible) Traced(ctx context.Context) (context.Context, trace.Tracer, func() error) {
 	log := trace.NewLog()
@@ -143,8 +145,6 @@ func scanLines(r io.Reader) func() (string, error) {
 	}
 }
 
-func (a *accessible) staysOpen() bool { return false }
-
 func (a *accessible) event(e protocol.Event) error {
 	if !a.faults.due(e) {
 		return nil
@@ -160,10 +160,6 @@ func (a *accessible) notice(text string, problem bool) error {
 	}
 	return a.out.Notice(text)
 }
-
-func (a *accessible) statesGaps() bool { return true }
-
-func (a *accessible) joinHint() string { return ": merge joins them" }
 
 func (a *accessible) finish() error {
 	st := a.view.state()

@@ -21,8 +21,8 @@ import (
 // Display is where a session is displayed: a full screen, text, or sentences for
 // screen readers. All methods but run are called from one goroutine.
 type Display interface {
-	// Attended reports whether somebody is expected to look at it.
-	Attended() bool
+	// Properties do not change.
+	Properties() Properties
 	// Traced returns a tracer that records what goes over the connection for the display, nil
 	// if it shows none of that, and a context that ends with ctx or when tracing fails. done is
 	// called when the connection has ended: it displays what is queued.
@@ -33,21 +33,21 @@ type Display interface {
 	// its own. A display that does not stay open returns when source ends, which the
 	// session's source has before it.
 	run(source, screen context.Context) error
-	// staysOpen reports whether the display is quit by its user rather than by the
-	// end of the source.
-	staysOpen() bool
 	event(e protocol.Event) error
 	turn(t protocol.Turn) error
 	// notice reports something that happens to the session; problem says that it is
 	// serious and that the state has it, too.
 	notice(text string, problem bool) error
-	// statesGaps reports whether the display says of a state what gaps there are:
-	// notices need not.
-	statesGaps() bool
-	// joinHint says how labels of one speaker are joined, to follow a text.
-	joinHint() string
 	// finish is called once, after everything else.
 	finish() error
+}
+
+// Properties are what a session and its command need to know of a display.
+type Properties struct {
+	Attended   bool   // somebody is expected to look at it
+	StaysOpen  bool   // it is quit by its user rather than by the end of the source
+	StatesGaps bool   // it says of a state what gaps there are: notices need not
+	JoinHint   string // how labels of one speaker are joined, to follow a text
 }
 
 // Streams are the standard streams of the program.

@@ -28,7 +28,9 @@ type fullScreen struct {
 // waitShown is how long the end of a session may take until the normal screen says why.
 const waitShown = 2 * time.Second
 
-func (f *fullScreen) Attended() bool { return true }
+func (f *fullScreen) Properties() Properties {
+	return Properties{Attended: true, StaysOpen: true, JoinHint: ": " + f.options.Keys.Key("join") + " joins them"}
+}
 
 func (f *fullScreen) Traced(ctx context.Context) (context.Context, trace.Tracer, func() error) {
 	log := trace.NewLog()
@@ -78,8 +80,6 @@ func (f *fullScreen) quit() {
 	})
 }
 
-func (f *fullScreen) staysOpen() bool { return true }
-
 func (f *fullScreen) event(e protocol.Event) error {
 	f.post(tui.Msg{Text: faultText(e), Problem: true})
 	return nil
@@ -95,10 +95,6 @@ func (f *fullScreen) notice(text string, problem bool) error {
 	f.post(tui.Msg{Text: text, Problem: problem})
 	return nil
 }
-
-func (f *fullScreen) statesGaps() bool { return false }
-
-func (f *fullScreen) joinHint() string { return ": " + f.options.Keys.Key("join") + " joins them" }
 
 // post never waits: the screen sees every turn in its next snapshot.
 func (f *fullScreen) post(m tui.Msg) {

@@ -47,7 +47,7 @@ func reportInput(was, is capture.Stats, d Display) error {
 		}
 	}
 	problem := inputProblem(is)
-	if problem != "" && problem != inputProblem(was) && !d.Attended() {
+	if problem != "" && problem != inputProblem(was) && !d.Properties().Attended {
 		if is.Outage == nil {
 			problem += " `hubbub devices` lists all"
 		}
@@ -66,7 +66,7 @@ func reportInput(was, is capture.Stats, d Display) error {
 			replaced, by := replacedDevice(was.Device, is.Device)
 			text = fmt.Sprintf("%q is used instead of %q", by, replaced)
 		}
-		if !d.statesGaps() {
+		if !d.Properties().StatesGaps {
 			text += fmt.Sprintf("; %.1f s of audio from %s on are missing", is.Gaps[n-1].End-is.Gaps[n-1].Start, display.Clock(is.Gaps[n-1].Start))
 		}
 		return d.notice(text, false)

@@ -15,7 +15,6 @@ type noticed struct {
 	texts []string
 }
 
-func (d *noticed) Attended() bool { return false }
 func (d *noticed) notice(text string, _ bool) error {
 	d.texts = append(d.texts, text)
 	return nil

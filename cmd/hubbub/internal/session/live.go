@@ -99,7 +99,7 @@ func (l *Live) run(ctx context.Context, d Display) error {
 	defer l.mics.close()
 	// The built-in server always finishes: what it has received is decided and written. A screen says
 	// that ctrl+c ends the wait.
-	l.patient = !l.Shared && !d.staysOpen()
+	l.patient = !l.Shared && !d.Properties().StaysOpen
 	sent := make(chan error, 1)
 	go func() { sent <- l.send(ctx) }()
 	receiveErr := recovered.Guard(func() error { return l.receive(d) })

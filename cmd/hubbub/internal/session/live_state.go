@@ -115,11 +115,11 @@ func describeChange(c *client.ConnectionChange, d Display) string {
 		return "stream lost, resuming: " + c.Lost.Error()
 	}
 	text := []string{"the stream continues"}
-	if gap := c.Gap.End - c.Gap.Start; gap > noticeableGap && !d.statesGaps() {
+	if gap := c.Gap.End - c.Gap.Start; gap > noticeableGap && !d.Properties().StatesGaps {
 		text = append(text, fmt.Sprintf("%.1f s of audio from %s on were not decided", gap, display.Clock(c.Gap.Start)))
 	}
 	if !c.Resumed {
-		text = append(text, "the service does not know its speakers and gives them new labels"+d.joinHint())
+		text = append(text, "the service does not know its speakers and gives them new labels"+d.Properties().JoinHint)
 	}
 	if c.Unrecognised {
 		text = append(text, "the service refuses the voiceprints and recognises nobody")

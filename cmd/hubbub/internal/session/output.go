@@ -122,7 +122,7 @@ func (o *output) waiting() bool { return len(o.held) > 0 && o.failed == nil }
 // recordingStopped reports a recording that has failed; the session continues. Displays
 // that are looked at show it themselves, from the state.
 func (o *output) recordingStopped() {
-	if s := o.rec.Status(); s != nil && s.Failure != nil && !o.display.Attended() {
+	if s := o.rec.Status(); s != nil && s.Failure != nil && !o.display.Properties().Attended {
 		o.keep(o.display.notice(s.Failure.String(), true))
 	}
 }

@@ -50,12 +50,12 @@ func (r *Replay) run(ctx context.Context, d Display) (err error) {
 	}()
 	tick := time.NewTicker(playInterval)
 	defer tick.Stop()
-	for {
+	for stays := d.Properties().StaysOpen; ; {
 		steps, over := r.play.Take()
 		if err := r.deliver(d, steps); err != nil {
 			return err
 		}
-		if over && !d.staysOpen() {
+		if over && !stays {
 			return nil
 		}
 		select {

@@ -57,11 +57,9 @@ func (d *stub) run(source, screen context.Context) error {
 	}
 	return nil
 }
-func (d *stub) staysOpen() bool            { return d.stays }
+func (d *stub) Properties() Properties     { return Properties{StaysOpen: d.stays} }
 func (d *stub) event(protocol.Event) error { d.events++; return nil }
 func (d *stub) notice(string, bool) error  { return nil }
-func (d *stub) statesGaps() bool           { return false }
-func (d *stub) joinHint() string           { return "" }
 func (d *stub) finish() error              { d.finished = true; return nil }
 func (d *stub) turn(t protocol.Turn) error {
 	d.turns = append(d.turns, t)
@@ -434,7 +432,7 @@ func TestReplayNamesOfRecognised(t *testing.T) {
 func TestText(t *testing.T) {
 	var out, errs testkit.Buffer
 	d, err := NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: "rttm", Allowed: []string{"tui", "rttm"}})
-	if err != nil || d.Attended() {
+	if err != nil || d.Properties().Attended {
 		t.Fatal(err)
 	}
 	s := watched(t, protocoltest.Service{Watch: func(w http.ResponseWriter, r *http.Request) {

@@ -23,7 +23,7 @@ type textDisplay struct {
 	faults faultReports
 }
 
-func (d *textDisplay) Attended() bool { return false }
+func (d *textDisplay) Properties() Properties { return Properties{} }
 
 // Traced prints the records of the connection if that is the format.
 func (d *textDisplay) Traced(ctx context.Context) (context.Context, trace.Tracer, func() error) {
@@ -48,8 +48,6 @@ func (d *textDisplay) run(source, _ context.Context) error {
 	return nil
 }
 
-func (d *textDisplay) staysOpen() bool { return false }
-
 func (d *textDisplay) event(e protocol.Event) error {
 	if d.format != plain.FormatEvents && d.format != plain.FormatWire && d.faults.due(e) {
 		d.streams.notice(faultText(e))
@@ -63,10 +61,6 @@ func (d *textDisplay) notice(text string, _ bool) error {
 	d.streams.notice(text)
 	return nil
 }
-
-func (d *textDisplay) statesGaps() bool { return false }
-
-func (d *textDisplay) joinHint() string { return "" }
 
 func (d *textDisplay) finish() error {
 	d.streams.notice(d.view.notices()...)

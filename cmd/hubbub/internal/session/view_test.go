@@ -132,7 +132,7 @@ func TestScreenThatWasClosed(t *testing.T) {
 // hinted is a display that names the command for joining labels.
 type hinted struct{ stub }
 
-func (*hinted) joinHint() string { return ": merge joins them" }
+func (*hinted) Properties() Properties { return Properties{JoinHint: ": merge joins them"} }
 
 func TestDescribeChange(t *testing.T) {
 	d := &hinted{}
