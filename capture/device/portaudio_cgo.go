@@ -210,8 +210,7 @@ func (s *paStream) Read() ([]float32, bool, error) {
 	if err == nil && s.noMicrophone.Load() {
 		return s.buf, false, ErrPlaysOnly
 	}
-	var host portaudio.UnanticipatedHostError
-	if errors.As(err, &host) && host.Text == "" {
+	if host, ok := errors.AsType[portaudio.UnanticipatedHostError](err); ok && host.Text == "" {
 		err = fmt.Errorf("the sound server or the driver disappeared (code %d)", host.Code)
 	}
 	return s.buf, false, err

@@ -143,7 +143,7 @@ func (c *checker) run(ctx context.Context) []Stage {
 		}
 		s.State, s.Cause, s.Next = Failed, err.Error(),
 			cmp.Or(hint.Of(err), "Try again; if it fails again, give --report FILE to the operator of the service.")
-		if response := (*client.ResponseError)(nil); errors.As(err, &response) {
+		if response, ok := errors.AsType[*client.ResponseError](err); ok {
 			s.detail("status", response.Status)
 		}
 		if i+1 < len(results) {

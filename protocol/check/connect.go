@@ -130,8 +130,8 @@ func (c *checker) keyError(info client.ResponseInfo, err error) error {
 }
 
 func timedOut(err error) bool {
-	var timed net.Error
-	return errors.As(err, &timed) && timed.Timeout() // also context.DeadlineExceeded
+	timed, ok := errors.AsType[net.Error](err)
+	return ok && timed.Timeout() // also context.DeadlineExceeded
 }
 
 // keyExpiry is the expiry time of a key that is a JWT (RFC 7519, 4.1.4).
@@ -167,8 +167,7 @@ func (c *checker) open(ctx context.Context, s *Stage) error {
 		c.stream = receive(opened)
 		return nil
 	}
-	var response *client.ResponseError
-	if errors.As(err, &response) && response.Status == http.StatusUnauthorized {
+	if response, ok := errors.AsType[*client.ResponseError](err); ok && response.Status == http.StatusUnauthorized {
 		return hint.Add(err, "The new token of the stream is not accepted: it is used up (something in between opened the address first), or another server responds there (serve: --public-url).")
 	}
 	return err
@@ -176,7 +175,7 @@ func (c *checker) open(ctx context.Context, s *Stage) error {
 
 func (c *checker) status(ctx context.Context, s *Stage) error {
 	status, err := c.Client.StreamStatus(ctx, c.live.ID)
-	if response := (*client.ResponseError)(nil); errors.As(err, &response) && response.Status == http.StatusNotFound {
+	if response, ok := errors.AsType[*client.ResponseError](err); ok && response.Status == http.StatusNotFound {
 		return hint.Add(err, "Another server responds at this address than the one that had the stream, as behind a load balancer, or the service has no such operation: show this to its operator.")
 	}
 	if err != nil {

@@ -53,8 +53,7 @@ func (c *Client) job(ctx context.Context, method, id string) (s protocol.JobStat
 		return s, hint.Errorf("'hubbub jobs' lists the ids.", "%q is not the id of a job", protocol.Clean(id, 64))
 	}
 	err = c.call(ctx, method, "/v1/jobs/"+url.PathEscape(id), &s)
-	var response *ResponseError
-	if errors.As(err, &response) && response.Status == http.StatusNotFound && response.RequestID != "" {
+	if response, ok := errors.AsType[*ResponseError](err); ok && response.Status == http.StatusNotFound && response.RequestID != "" {
 		response.hint = "A job can be read for a day after its end, with a key of the account that created it; check the id and the key."
 	}
 	return s, err

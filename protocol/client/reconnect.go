@@ -104,8 +104,8 @@ const (
 
 // retryAfterRefusal decides about the error of a step.
 func retryAfterRefusal(at attemptStep, err error) bool {
-	var response *ResponseError
-	if !errors.As(err, &response) {
+	response, ok := errors.AsType[*ResponseError](err)
+	if !ok {
 		return true
 	}
 	switch s := response.Status; s {
@@ -129,8 +129,7 @@ func retryAfterRefusal(at attemptStep, err error) bool {
 func backOff(n int, err error) time.Duration {
 	d := min(firstBackOff<<min(n-1, 5), maxBackOff)
 	d = d/2 + rand.N(d/2)
-	var response *ResponseError
-	if errors.As(err, &response) && response.RetryAfter > d {
+	if response, ok := errors.AsType[*ResponseError](err); ok && response.RetryAfter > d {
 		return response.RetryAfter
 	}
 	return d

@@ -49,8 +49,8 @@ func (c *Client) call(ctx context.Context, method, path string, out any) error {
 // retried does an operation. A response 429 or 503 with a time to wait is obeyed once.
 func (c *Client) retried(ctx context.Context, do func() error) error {
 	err := do()
-	var response *ResponseError
-	if !errors.As(err, &response) || !response.mayRetry(ctx) {
+	response, ok := errors.AsType[*ResponseError](err)
+	if !ok || !response.mayRetry(ctx) {
 		return err
 	}
 	if c.waiting != nil {

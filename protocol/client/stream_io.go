@@ -281,8 +281,8 @@ func (s *Stream) ending(cause error) CloseInfo {
 
 // isTimeout also holds for context.DeadlineExceeded.
 func isTimeout(err error) bool {
-	var t net.Error
-	return errors.As(err, &t) && t.Timeout()
+	t, ok := errors.AsType[net.Error](err)
+	return ok && t.Timeout()
 }
 
 // isInvalidFrame reports whether err is gorilla's about a frame, and not the

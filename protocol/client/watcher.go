@@ -129,8 +129,7 @@ func (c *Client) openWatch(ctx context.Context, id string, from int, words bool)
 	}
 	u.RawQuery = query.Encode()
 	s, err := c.open(ctx, &u, http.Header{"Authorization": {"Bearer " + c.key}}, true)
-	var response *ResponseError
-	if errors.As(err, &response) {
+	if response, ok := errors.AsType[*ResponseError](err); ok {
 		switch {
 		case response.Status == http.StatusUnauthorized, response.Status == http.StatusForbidden && response.own:
 			response.hint = "" // it is about the key, not about a token

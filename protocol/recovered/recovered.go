@@ -30,8 +30,7 @@ func (e *Error) LogValue() slog.Value { return slog.StringValue(e.text + "\n" + 
 
 // Attr is an error for a log, with the stack of a panic that it wraps, if it does.
 func Attr(err error) slog.Attr {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return slog.String("error", err.Error()+"\n"+string(e.stack))
 	}
 	return slog.Any("error", err)

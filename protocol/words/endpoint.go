@@ -53,7 +53,7 @@ func sameHost(r *http.Request, via []*http.Request) error {
 func (e *endpoint) Recognise(ctx context.Context, wav []byte, timed bool) (string, []Word, error) {
 	if timed && !e.untimed.Load() {
 		text, body, err := e.post(ctx, wav, maxVerbose, [][2]string{{"response_format", "verbose_json"}, {"timestamp_granularities[]", "word"}})
-		if refused := (*Error)(nil); !errors.As(err, &refused) || !refused.badRequest {
+		if refused, ok := errors.AsType[*Error](err); !ok || !refused.badRequest {
 			return text, checkWords(wordsIn(body), float64(len(wav)-audiofile.WAVHeaderBytes)/(2*sampleRate)), err
 		}
 	}
@@ -123,14 +123,14 @@ func (e *endpoint) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		if wrapped.Timeout() {
 			err = fmt.Errorf("no response for %d s", int(e.client.Timeout.Seconds()))
 		} else {
 			err = wrapped.Err
 		}
 	}
-	if dial := (*net.OpError)(nil); errors.As(err, &dial) { // without the address again
+	if dial, ok := errors.AsType[*net.OpError](err); ok { // without the address again
 		err = dial.Err
 	}
 	return &Error{what: fmt.Sprintf("the recogniser at %s cannot be reached: %v", e.host, err), hint: "Check that it runs, and the address of --words.", temporary: true}

@@ -199,7 +199,7 @@ func (q *Queue) failed(err error) {
 	q.mu.Lock()
 	q.stats.Failed++
 	wait := q.next
-	if e := (*Error)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		wait = max(wait, e.retryAfter)
 	}
 	first := q.next == firstInterval
