@@ -38,7 +38,7 @@ type flacDecoder struct {
 	ended    bool
 }
 
-func openFLAC(r *counter, n *Notices) (*flacDecoder, error) {
+func openFLAC(r io.Reader, n *Notices) (*flacDecoder, error) {
 	in := bufio.NewReaderSize(r, maxFrame)
 	s, err := flac.New(in) // reads the header, and nothing behind it
 	if err != nil {

@@ -1,6 +1,7 @@
 package audiofile
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ type mp3Decoder struct {
 	have     int // bytes at the start of buf: an unfinished sample
 }
 
-func openMP3(r *counter, n *Notices) (*mp3Decoder, error) {
+func openMP3(r *bufio.Reader, n *Notices) (*mp3Decoder, error) {
 	frames, err := newMP3Frames(r)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package audiofile
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -117,7 +118,7 @@ type mp3Tag struct {
 // would report an incomplete frame as a damaged file, and its tag scan would
 // allocate as much as a tag states.
 type mp3Frames struct {
-	r         *counter
+	r         *bufio.Reader
 	first     mp3Header
 	tag       mp3Tag
 	frame     []byte // unread rest
@@ -131,8 +132,8 @@ type mp3Frames struct {
 // sniffLen is how many bytes are read to detect the format of an input.
 const sniffLen = 16 << 10
 
-func newMP3Frames(r *counter) (*mp3Frames, error) {
-	head, err := r.peek(sniffLen)
+func newMP3Frames(r *bufio.Reader) (*mp3Frames, error) {
+	head, err := r.Peek(sniffLen)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -148,7 +149,8 @@ func newMP3Frames(r *counter) (*mp3Frames, error) {
 	if m.tag = readMP3Tag(m.first, head[at:][:size]); m.tag.present {
 		at += size // not audio
 	}
-	return m, r.skip(int64(at))
+	_, err = r.Discard(at)
+	return m, err
 }
 
 func (m *mp3Frames) Read(b []byte) (int, error) {
@@ -183,7 +185,7 @@ func (m *mp3Frames) more() bool {
 func (m *mp3Frames) next() error {
 	skipped, tag := int64(0), false
 	for {
-		head, err := m.r.peek(4)
+		head, err := m.r.Peek(4)
 		if len(head) < 4 {
 			if err == nil || errors.Is(err, io.EOF) {
 				return io.EOF // the bytes after the last frame are a tag
@@ -197,11 +199,11 @@ func (m *mp3Frames) next() error {
 			// After other bytes a header may be a coincidence: the next one
 			// must match.
 			size := h.size()
-			more, _ := m.r.peek(size + 4)
+			more, _ := m.r.Peek(size + 4)
 			found = len(more) >= size && (len(more) < size+4 || mp3HeaderAt(more[size:]).like(m.first))
 		}
 		if !found {
-			if err := m.r.skip(1); err != nil {
+			if _, err := m.r.Discard(1); err != nil {
 				return err
 			}
 			skipped++
@@ -212,7 +214,7 @@ func (m *mp3Frames) next() error {
 		}
 		m.buf = slices.Grow(m.buf[:0], h.size())
 		m.frame = m.buf[:h.size()]
-		if err := m.r.full(m.frame); err != nil {
+		if _, err := io.ReadFull(m.r, m.frame); err != nil {
 			m.frame = nil
 			if isEnd(err) {
 				m.truncated = true

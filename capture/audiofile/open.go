@@ -112,7 +112,7 @@ func Open(name string, f io.ReaderAt, size int64, n *Notices) (Decoder, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("cannot read %s: %w", name, err)
 	}
-	return openDecoder(name, &counter{r: r, at: f}, head, size, n)
+	return openDecoder(name, r, f, head, size, n)
 }
 
 // sniffRaw is how many bytes of a stream are needed to detect its format: 4 ms of
@@ -141,7 +141,7 @@ func OpenStream(name string, in io.Reader, n *Notices) (Decoder, error) {
 	case kind == unknown:
 		return nil, hint.Errorf(rawHint, "%s is neither WAV nor raw 32-bit float samples", name)
 	default:
-		return openDecoder(name, &counter{r: r}, head, -1, n)
+		return openDecoder(name, r, nil, head, -1, n)
 	}
 	return &wavDecoder{in: io.LimitedReader{R: r, N: math.MaxInt64}, f: Format{Rate: SampleRate, Channels: 1, Frames: -1}, float: true, width: 4, raw: true, notices: n}, nil
 }
@@ -155,8 +155,9 @@ func IsText(r io.Reader) bool {
 }
 
 // openDecoder returns the decoder for an input that begins with head; r is at its
-// start. size is the input's length in bytes, -1 = unknown. name is for errors.
-func openDecoder(name string, r *counter, head []byte, size int64, n *Notices) (d Decoder, err error) {
+// start, and file is nil without random access. size is the input's length in bytes,
+// -1 = unknown. name is for errors.
+func openDecoder(name string, r *bufio.Reader, file io.ReaderAt, head []byte, size int64, n *Notices) (d Decoder, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			d, err = nil, hint.Errorf(damagedHint, "%s: cannot decode the audio: %v", name, p)
@@ -165,7 +166,7 @@ func openDecoder(name string, r *counter, head []byte, size int64, n *Notices) (
 	kind, format := sniff(head)
 	switch kind {
 	case isWAV:
-		d, err = openWAV(r, size, n)
+		d, err = openWAV(&counter{r: r, at: file}, size, n)
 	case isFLAC:
 		d, err = openFLAC(r, n)
 	case isMP3:
@@ -199,20 +200,20 @@ func Named(name string, err error) error {
 
 // openTagged skips ID3v2 tags, which may hold pictures of any size, and opens what
 // follows.
-func openTagged(r *counter, n *Notices) (Decoder, error) {
+func openTagged(r *bufio.Reader, n *Notices) (Decoder, error) {
 	for {
 		var h [10]byte
-		if err := r.full(h[:]); err != nil {
+		if _, err := io.ReadFull(r, h[:]); err != nil {
 			return nil, hint.Errorf(incompleteHint, "this file ends within its tag")
 		}
-		length := int64(h[6]&0x7f)<<21 | int64(h[7]&0x7f)<<14 | int64(h[8]&0x7f)<<7 | int64(h[9]&0x7f)
+		length := int(h[6]&0x7f)<<21 | int(h[7]&0x7f)<<14 | int(h[8]&0x7f)<<7 | int(h[9]&0x7f)
 		if h[5]&0x10 != 0 {
 			length += 10 // a footer
 		}
-		if err := r.skip(length); err != nil {
+		if _, err := r.Discard(length); err != nil {
 			return nil, hint.Errorf(incompleteHint, "this file ends within its tag")
 		}
-		head, err := r.peek(4)
+		head, err := r.Peek(4)
 		switch {
 		case err != nil:
 			return nil, hint.Errorf(incompleteHint, "this file ends after its tag")
@@ -222,58 +223,4 @@ func openTagged(r *counter, n *Notices) (Decoder, error) {
 			return openMP3(r, n)
 		}
 	}
-}
-
-// counter reads an input and counts the bytes.
-type counter struct {
-	r  *bufio.Reader
-	n  int64       // bytes read
-	at io.ReaderAt // nil: the input has no random access
-}
-
-func (c *counter) Read(b []byte) (int, error) {
-	n, err := c.r.Read(b)
-	c.n += int64(n)
-	return n, err
-}
-
-func (c *counter) full(b []byte) error {
-	_, err := io.ReadFull(c, b)
-	return err
-}
-
-// peek returns the next n bytes without consuming them; fewer only with an error.
-func (c *counter) peek(n int) ([]byte, error) { return c.r.Peek(n) }
-
-func (c *counter) skip(n int64) error {
-	for n > 0 {
-		k, err := c.r.Discard(int(min(n, 1<<20)))
-		c.n += int64(k)
-		n -= int64(k)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// chunksFollow reports whether a RIFF chunk begins, or the input ends, at off
-// bytes from here; available bytes remain in all.
-func (c *counter) chunksFollow(order binary.ByteOrder, off, available int64) bool {
-	if available-off < 8 {
-		return true
-	}
-	if c.at == nil {
-		return false
-	}
-	var b [8]byte
-	if _, err := c.at.ReadAt(b[:], c.n+off); err != nil {
-		return false
-	}
-	for _, x := range b[:4] {
-		if x < ' ' || x > '~' {
-			return false
-		}
-	}
-	return int64(order.Uint32(b[4:])) <= available-off-8
 }

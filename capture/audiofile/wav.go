@@ -1,6 +1,7 @@
 package audiofile
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"fmt"
@@ -286,6 +287,50 @@ func (d *wavDecoder) convert(dst []float32, b []byte) int {
 		}
 	}
 	return n
+}
+
+// counter reads a file and counts the bytes.
+type counter struct {
+	r  *bufio.Reader
+	n  int64       // bytes read
+	at io.ReaderAt // nil: the input has no random access
+}
+
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.n += int64(n)
+	return n, err
+}
+
+func (c *counter) full(b []byte) error {
+	_, err := io.ReadFull(c, b)
+	return err
+}
+
+func (c *counter) skip(n int64) error {
+	_, err := io.CopyN(io.Discard, c, n)
+	return err
+}
+
+// chunksFollow reports whether a RIFF chunk begins, or the input ends, at off
+// bytes from here; available bytes remain in all.
+func (c *counter) chunksFollow(order binary.ByteOrder, off, available int64) bool {
+	if available-off < 8 {
+		return true
+	}
+	if c.at == nil {
+		return false
+	}
+	var b [8]byte
+	if _, err := c.at.ReadAt(b[:], c.n+off); err != nil {
+		return false
+	}
+	for _, x := range b[:4] {
+		if x < ' ' || x > '~' {
+			return false
+		}
+	}
+	return int64(order.Uint32(b[4:])) <= available-off-8
 }
 
 // fromALaw and fromMuLaw decode a sample of a telephone line: a sign, three bits of
