@@ -339,15 +339,8 @@ func (l *Lane) insert(turns []Turn) {
 		l.Turns = append(l.Turns, turns...)
 		return
 	}
-	total := len(l.Turns) + len(turns)
-	merged := make([]Turn, 0, total+total/8)
-	for _, old := range l.Turns {
-		for len(turns) > 0 && turns[0].Start < old.Start {
-			merged, turns = append(merged, turns[0]), turns[1:]
-		}
-		merged = append(merged, old)
-	}
-	l.Turns = append(merged, turns...)
+	l.Turns = slices.Concat(l.Turns, turns)
+	slices.SortFunc(l.Turns, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
 }
 
 // Round1ms rounds a time in seconds to whole milliseconds, the resolution of

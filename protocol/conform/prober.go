@@ -97,7 +97,7 @@ type exchange struct {
 	messages  []message
 	end       ending
 	sent      time.Duration              // of audio
-	closeTook time.Duration              // from end_of_stream to the end of the connection
+	closeTook time.Duration              // to the end of the connection, from end_of_stream or from when the client fell silent
 	during    map[string]json.RawMessage // the status
 	after     map[string]json.RawMessage
 	pings     int32 // of the service
@@ -129,12 +129,16 @@ func (p *prober) finish(s *stream) *exchange {
 	ended := time.Now()
 	_ = s.text(protocol.EndOfStreamMessage) // if it fails, the end says why
 	s.waitEnd(p.ctx, closeWait+p.Slack)
-	e := &exchange{id: s.id, sent: s.audio(), closeTook: closeWait + p.Slack}
-	e.messages, e.end = s.received()
-	if e.end.over {
-		e.closeTook = e.end.at.Sub(ended)
+	defer s.close()
+	return s.exchange(ended)
+}
+
+// exchange is the stream up to now. Its end is counted from since.
+func (s *stream) exchange(since time.Time) *exchange {
+	e := &exchange{id: s.id, sent: s.audio(), pings: s.pings.Load(), closeTook: time.Since(since)}
+	if e.messages, e.end = s.received(); e.end.over {
+		e.closeTook = e.end.at.Sub(since)
 	}
-	s.close()
 	return e
 }
 
@@ -168,12 +172,7 @@ func (p *prober) sendOneChunk() *exchange {
 	began := time.Now()
 	require(s.chunk(make([]float32, protocol.ChunkSamples)))
 	s.waitEnd(p.ctx, 75*time.Second)
-	e := &exchange{}
-	e.messages, e.end = s.received()
-	if e.end.over {
-		e.closeTook = e.end.at.Sub(began)
-	}
-	return e
+	return s.exchange(began)
 }
 
 // ignorePings opens a stream and sends nothing, not even a pong.
@@ -183,9 +182,7 @@ func (p *prober) ignorePings() *exchange {
 	s.pong.Store(false)
 	began := time.Now()
 	s.waitEnd(p.ctx, 15*time.Second+promptly+p.Slack)
-	e := &exchange{id: s.id, closeTook: time.Since(began), pings: s.pings.Load()}
-	e.messages, e.end = s.received()
-	return e
+	return s.exchange(began)
 }
 
 // create creates a stream for other rules. Rules about the creation itself do not
