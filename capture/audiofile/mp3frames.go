@@ -181,53 +181,56 @@ func (m *mp3Frames) more() bool {
 	return true
 }
 
-// next finds the next frame like the first.
+// next reads the next frame like the first.
 func (m *mp3Frames) next() error {
+	h, err := m.seek()
+	if err != nil {
+		return err
+	}
+	m.buf = slices.Grow(m.buf[:0], h.size())
+	m.frame = m.buf[:h.size()]
+	if _, err := io.ReadFull(m.r, m.frame); err != nil {
+		m.frame = nil
+		if isEnd(err) {
+			m.truncated = true
+			return io.EOF
+		}
+		return err
+	}
+	m.frame = m.reservoir.rewrite(h, m.frame)
+	return nil
+}
+
+// seek skips what is before the next frame, and returns its header. Bytes after the last frame are a tag.
+func (m *mp3Frames) seek() (h mp3Header, err error) {
 	skipped, tag := int64(0), false
-	for {
+	for ; ; skipped++ {
 		head, err := m.r.Peek(4)
-		if len(head) < 4 {
-			if err == nil || errors.Is(err, io.EOF) {
-				return io.EOF // the bytes after the last frame are a tag
-			}
-			return err
+		if err != nil {
+			return 0, err
+		}
+		if h = mp3HeaderAt(head); h.like(m.first) && (skipped == 0 || m.followed(h)) {
+			break
 		}
 		tag = tag || slices.Contains([]string{"TAG", "ID3", "APE", "LYR"}, string(head[:3])) // the frames of another file may follow
-		h := mp3HeaderAt(head)
-		found := h.like(m.first)
-		if found && skipped > 0 {
-			// After other bytes a header may be a coincidence: the next one
-			// must match.
-			size := h.size()
-			more, _ := m.r.Peek(size + 4)
-			found = len(more) >= size && (len(more) < size+4 || mp3HeaderAt(more[size:]).like(m.first))
+		if _, err := m.r.Discard(1); err != nil {
+			return 0, err
 		}
-		if !found {
-			if _, err := m.r.Discard(1); err != nil {
-				return err
-			}
-			skipped++
-			continue
-		}
-		if !tag {
-			m.skipped += skipped
-		}
-		m.buf = slices.Grow(m.buf[:0], h.size())
-		m.frame = m.buf[:h.size()]
-		if _, err := io.ReadFull(m.r, m.frame); err != nil {
-			m.frame = nil
-			if isEnd(err) {
-				m.truncated = true
-				return io.EOF
-			}
-			return err
-		}
-		if skipped > 0 {
-			m.reservoir = mp3Reservoir{}
-		}
-		m.frame = m.reservoir.rewrite(h, m.frame)
-		return nil
 	}
+	if !tag {
+		m.skipped += skipped
+	}
+	if skipped > 0 {
+		m.reservoir = mp3Reservoir{}
+	}
+	return h, nil
+}
+
+// followed reports whether another frame, or the end, follows a header. One after other bytes may be a coincidence.
+func (m *mp3Frames) followed(h mp3Header) bool {
+	size := h.size()
+	more, _ := m.r.Peek(size + 4)
+	return len(more) >= size && (len(more) < size+4 || mp3HeaderAt(more[size:]).like(m.first))
 }
 
 // readMP3Tag reads a Xing, Info or VBRI frame.

@@ -178,41 +178,51 @@ func (p *property) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// pipewireObject is an object of PipeWire: a device, or the names of the default ones.
+type pipewireObject struct {
+	ID   int `json:"id"`
+	Info struct {
+		Props struct {
+			Class       string   `json:"media.class"`
+			Name        property `json:"node.name"`
+			Description property `json:"node.description"`
+			// Position names the channels, as "FL,FR", "[ FL FR ]" or an array of JSON.
+			Position json.RawMessage `json:"audio.position"`
+		} `json:"props"`
+	} `json:"info"`
+	Metadata []struct {
+		Key   string          `json:"key"`
+		Value json.RawMessage `json:"value"`
+	} `json:"metadata"`
+}
+
+// pipewireObjects reads a dump. What changes while it is made follows in an array of its own.
+func pipewireObjects(dump string) (objects []pipewireObject, err error) {
+	for arrays := json.NewDecoder(strings.NewReader(dump)); arrays.More(); {
+		var some []pipewireObject
+		if err := arrays.Decode(&some); err != nil {
+			return nil, fmt.Errorf("pw-dump: %w", err)
+		}
+		for _, o := range some {
+			if i := slices.IndexFunc(objects, func(old pipewireObject) bool { return old.ID == o.ID }); i >= 0 {
+				objects[i] = o
+			} else {
+				objects = append(objects, o)
+			}
+		}
+	}
+	return objects, nil
+}
+
 // listPipeWire lists PipeWire's sources, and its sinks as monitors.
 func listPipeWire(ctx context.Context) ([]Device, error) {
 	text, err := output(ctx, "pw-dump", "--no-colors")
 	if err != nil {
 		return nil, err
 	}
-	type object struct {
-		ID   int `json:"id"`
-		Info struct {
-			Props struct {
-				Class       string   `json:"media.class"`
-				Name        property `json:"node.name"`
-				Description property `json:"node.description"`
-				// Position names the channels, as "FL,FR", "[ FL FR ]" or an array of JSON.
-				Position json.RawMessage `json:"audio.position"`
-			} `json:"props"`
-		} `json:"info"`
-		Metadata []struct {
-			Key   string          `json:"key"`
-			Value json.RawMessage `json:"value"`
-		} `json:"metadata"`
-	}
-	var objects []object
-	for dump := json.NewDecoder(strings.NewReader(text)); dump.More(); { // what changes meanwhile follows in an array of its own
-		var some []object
-		if err := dump.Decode(&some); err != nil {
-			return nil, fmt.Errorf("pw-dump: %w", err)
-		}
-		for _, o := range some {
-			if i := slices.IndexFunc(objects, func(old object) bool { return old.ID == o.ID }); i >= 0 {
-				objects[i] = o
-			} else {
-				objects = append(objects, o)
-			}
-		}
+	objects, err := pipewireObjects(text)
+	if err != nil {
+		return nil, err
 	}
 	var preferred, output property
 	for _, o := range objects {
