@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -205,13 +204,8 @@ func create(names []string, addresses []net.IP, now time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	if err != nil {
-		return nil, err
-	}
 	template := &x509.Certificate{
-		SerialNumber: serial,
-		Subject:      pkix.Name{CommonName: "hubbub"},
+		Subject: pkix.Name{CommonName: "hubbub"},
 		// Clocks may differ.
 		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(validity - time.Hour),
 		DNSNames: names, IPAddresses: addresses,

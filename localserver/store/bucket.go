@@ -132,6 +132,15 @@ func (b bucket) keys(ctx context.Context, pattern string) (keys []string, err er
 	return keys, err
 }
 
+// encode encodes a record in JSON. Every record can be encoded.
+func encode(record any) []byte {
+	raw, err := json.Marshal(record)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
 // decode decodes the JSON value of a key. After an error it is the zero value.
 func decode[T any](key string, raw []byte) (value T, err error) {
 	if err = json.Unmarshal(raw, &value); err != nil {
@@ -218,7 +227,7 @@ func change[T any](ctx context.Context, b bucket, key string, step func(ctx cont
 		if changed, err := step(ctx, &value, exists); err != nil || !changed {
 			return nil, err
 		}
-		return json.Marshal(value)
+		return encode(value), nil
 	})
 }
 

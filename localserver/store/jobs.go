@@ -189,10 +189,7 @@ func (j Job) gone(now time.Time) bool { return j.Status.Over() && now.Sub(j.Upda
 // record of a job that never runs.
 func (s *Store) CreateJob(ctx context.Context, j Job) (err error) {
 	defer func() { err = s.report("create job", err) }()
-	raw, err := json.Marshal(j)
-	if err != nil {
-		return err
-	}
+	raw := encode(j)
 	if len(raw) > maxNewJob {
 		return ErrTooLarge
 	}
@@ -211,11 +208,7 @@ func (s *Store) CreateJob(ctx context.Context, j Job) (err error) {
 // writeJob writes a record over the given revision, and returns the new one.
 func (s *Store) writeJob(ctx context.Context, j Job, revision uint64) (uint64, error) {
 	j.Request = nil
-	raw, err := json.Marshal(j)
-	if err != nil {
-		return 0, wrap("job "+j.ID, err)
-	}
-	return s.jobs.write(ctx, jobKey(j.Account, j.ID), raw, revision)
+	return s.jobs.write(ctx, jobKey(j.Account, j.ID), encode(j), revision)
 }
 
 // Job returns the record of an account's job and its revision, or ErrNotFound and the
@@ -259,10 +252,7 @@ func (s *Store) enqueue(ctx context.Context, q Queue, j Job, raw []byte) (entry 
 // QueueHook queues the webhook of a job. A second call for the same job within two
 // minutes changes nothing.
 func (s *Store) QueueHook(ctx context.Context, j Job) error {
-	raw, err := json.Marshal(Job{ID: j.ID, Account: j.Account})
-	if err == nil {
-		_, err = s.enqueue(ctx, HookQueue, j, raw)
-	}
+	_, err := s.enqueue(ctx, HookQueue, j, encode(Job{ID: j.ID, Account: j.Account}))
 	return s.report("queue webhook", err)
 }
 

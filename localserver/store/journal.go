@@ -187,11 +187,7 @@ func (s *Store) Since(ctx context.Context, stream string, after uint64) (message
 // PublishProgress sends the progress of a stream to all subscribers. It does not wait
 // for them.
 func (s *Store) PublishProgress(stream string, p Progress) error {
-	raw, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	return wrap("publish progress", s.conn.Publish(progressSubject(stream), raw))
+	return wrap("publish progress", s.conn.Publish(progressSubject(stream), encode(p)))
 }
 
 // SubscribeProgress calls f with all progress of a stream that arrives, one call at a

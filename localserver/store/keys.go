@@ -1,9 +1,6 @@
 package store
 
-import (
-	"context"
-	"encoding/json"
-)
+import "context"
 
 // SharedKey is a key that one node has published for all, so that each of them can
 // verify API keys that were signed in the data folder of another one; or the record of a
@@ -18,12 +15,8 @@ func (k SharedKey) name() string { return k.Origin + "." + k.ID }
 
 // PublishKey makes a key known to all nodes.
 func (s *Store) PublishKey(ctx context.Context, key SharedKey) error {
-	raw, err := json.Marshal(key)
-	if err != nil {
-		return err
-	}
 	return wrap("publish key", retry(ctx, func(ctx context.Context) error {
-		return s.keys.Put(ctx, key.name(), raw)
+		return s.keys.Put(ctx, key.name(), encode(key))
 	}))
 }
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -130,11 +129,8 @@ func (s *Store) changeRecord(ctx context.Context, key string, now time.Time, mat
 			if err := s.AdmitDeletion(); err != nil {
 				return err
 			}
-			raw, err := json.Marshal(unreferenced{Name: key, Until: now.Add(readGrace), Size: rec.Size})
-			if err != nil {
-				return err
-			}
-			if err := s.media.names.Put(ctx, entryKey(key, rec.Blob), raw); err != nil {
+			entry := encode(unreferenced{Name: key, Until: now.Add(readGrace), Size: rec.Size})
+			if err := s.media.names.Put(ctx, entryKey(key, rec.Blob), entry); err != nil {
 				return err
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"hash"
 	"time"
@@ -57,15 +56,12 @@ func (s *Store) CreateMedia(ctx context.Context, account, name string, now func(
 }
 
 // renew keeps the blob from being swept, and asks for more bytes.
-func (w *MediaWriter) renew(ask int64) error {
+func (w *MediaWriter) renew(ask int64) (err error) {
 	now := w.now()
-	raw, err := json.Marshal(unreferenced{Name: w.key, Until: now.Add(writeLease), Size: w.admitted, Ask: ask})
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(w.ctx, mediaTimeout)
 	defer cancel()
-	if w.lease, err = w.store.media.names.write(ctx, w.entry, raw, w.lease); err != nil {
+	entry := encode(unreferenced{Name: w.key, Until: now.Add(writeLease), Size: w.admitted, Ask: ask})
+	if w.lease, err = w.store.media.names.write(ctx, w.entry, entry, w.lease); err != nil {
 		return err
 	}
 	w.renewed = now
@@ -215,12 +211,8 @@ func (s *Store) MediaUsed(ctx context.Context, id string) (bool, error) {
 // replaceRecord makes rec the record of the name. Of concurrent writers the
 // last one wins.
 func (w *MediaWriter) replaceRecord(ctx context.Context, rec mediaRecord) error {
-	raw, err := json.Marshal(rec)
-	if err != nil {
-		return err
-	}
 	return w.store.changeRecord(ctx, w.key, w.now(), nil, func(revision uint64) error {
-		_, err := w.store.media.names.Update(ctx, w.key, raw, revision)
+		_, err := w.store.media.names.Update(ctx, w.key, encode(rec), revision)
 		return err
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -88,14 +87,12 @@ var ErrTooLarge = errors.New("the input is too large")
 // opens it. The error is Full when the store is, or ErrTooLarge.
 func (s *Store) Create(ctx context.Context, rec Stream, token string) error {
 	rec.Status, rec.Token, rec.Attempt = Created, hashOf(token), ""
-	raw, err := json.Marshal(rec)
-	if err != nil {
-		return fmt.Errorf("stream %s: %w", rec.ID, err)
-	}
+	raw := encode(rec)
 	if len(raw) > maxRecord {
 		return ErrTooLarge
 	}
-	if err = s.admitRequest(ctx, len(raw), rec.Resume != ""); err == nil {
+	err := s.admitRequest(ctx, len(raw), rec.Resume != "")
+	if err == nil {
 		_, err = s.streams.write(ctx, rec.ID, raw, 0)
 	}
 	return s.report("create stream", err)
