@@ -114,10 +114,7 @@ func backUpWithin(ctx context.Context, dir string, w io.Writer, limit time.Durat
 	defer func() { _ = conn.Close() }()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return limitedConn{conn, limit}, nil }}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://server"+backupPath, nil)
-	if err != nil {
-		return err
-	}
+	request, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://server"+backupPath, nil) // the address is valid
 	res, err := client.Do(request)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return hint.Add(fmt.Errorf("the server that uses %s does not respond", dir), "Stop it, then back up its folder.")

@@ -141,9 +141,6 @@ func (r *Runner) send(ctx context.Context, j store.Job, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Hooks.Check(request.URL); err != nil {
-		return err
-	}
 	timestamp := strconv.FormatInt(r.Now().Unix(), 10)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "hubbub")
@@ -153,7 +150,7 @@ func (r *Runner) send(ctx context.Context, j store.Job, raw []byte) error {
 		request.Header.Set("X-Retry-Num", strconv.Itoa(j.Hook.Tries))
 		request.Header.Set("X-Retry-Reason", j.Hook.Reason)
 	}
-	response, err := r.Hooks.Client(false).Do(request)
+	response, err := r.Hooks.Do(request, false)
 	if err != nil {
 		return err
 	}

@@ -79,11 +79,14 @@ func (p Policy) checkIP(host string, ip netip.Addr) error {
 	return refused("%s is at a private address, which the operator has not named", host)
 }
 
-// Client returns a client that calls only what the policy allows. It uses no proxy
-// and keeps no connections. It follows redirects, each of which is checked, if
-// follow is true.
-func (p Policy) Client(follow bool) *http.Client {
-	return &http.Client{
+// Do sends a request to an address that the policy allows, else it returns ErrRefused. It
+// uses no proxy and keeps no connections. It follows redirects, each of which is checked,
+// if follow is true. The caller closes the body.
+func (p Policy) Do(r *http.Request, follow bool) (*http.Response, error) {
+	if err := p.Check(r.URL); err != nil {
+		return nil, err
+	}
+	client := http.Client{
 		Transport: &http.Transport{
 			DialContext: p.dial, DisableKeepAlives: true, DisableCompression: true,
 			TLSHandshakeTimeout: dialTimeout, ResponseHeaderTimeout: headTimeout, MaxResponseHeaderBytes: maxHead,
@@ -99,19 +102,16 @@ func (p Policy) Client(follow bool) *http.Client {
 			return p.Check(r.URL)
 		},
 	}
+	return client.Do(r)
 }
 
-// Get requests an address that the policy allows, else it returns ErrRefused. The caller
-// closes the body.
+// Get is Do for an address, with redirects.
 func (p Policy) Get(ctx context.Context, address string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Check(r.URL); err != nil {
-		return nil, err
-	}
-	return p.Client(true).Do(r)
+	return p.Do(r, true)
 }
 
 // Reason is why a request failed, without what its reader may not know: the rest of the

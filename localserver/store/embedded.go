@@ -111,7 +111,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	}
 	s.media.backups.Add(1) // the records of media are read before their bytes
 	defer s.media.backups.Add(-1)
-	return backup.Write(ctx, s.conn, s.folder, w)
+	return backup.Write(ctx, s.js, s.folder, w)
 }
 
 // BackupFolder writes a backup of a data folder that no server uses.

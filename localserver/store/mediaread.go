@@ -63,9 +63,6 @@ func (r *MediaReader) announce() error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.readers == nil {
-		m.readers = map[string]int{}
-	}
 	m.readers[r.Blob]++
 	return nil
 }

@@ -125,7 +125,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	}
 	s := &Store{replicas: 1, onError: o.OnError, log: o.Logger}
 	s.lost, s.lose = context.WithCancelCause(context.Background())
-	s.media.quota = o.AccountStorage
+	s.media.quota, s.media.readers = o.AccountStorage, map[string]int{}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	defer func() {
 		if err == nil {

@@ -21,7 +21,6 @@ import (
 	"github.com/klauspost/compress/s2"
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats-server/v2/server/archive"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"hubbub/localserver/store/datafolder"
@@ -63,13 +62,9 @@ type entry struct {
 	Name string `json:"name"`
 }
 
-// Write writes a backup of a data folder, whose NATS server is read over a connection
-// and used as before meanwhile. What was acknowledged when Write was called is in it.
-func Write(ctx context.Context, conn *nats.Conn, dir string, w io.Writer) error {
-	js, err := jetstream.New(conn)
-	if err != nil {
-		return err
-	}
+// Write writes a backup of a data folder, whose NATS server is read over js and
+// used as before meanwhile. What was acknowledged when Write was called is in it.
+func Write(ctx context.Context, js jetstream.JetStream, dir string, w io.Writer) error {
 	var names []string
 	list := js.StreamNames(ctx)
 	for name := range list.Name() {
@@ -79,7 +74,7 @@ func Write(ctx context.Context, conn *nats.Conn, dir string, w io.Writer) error 
 		return fmt.Errorf("list the streams: %w", err)
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(order(a)-order(b), cmp.Compare(a, b)) })
-	b := writer{conn: conn, js: js, zip: zip.NewWriter(w), list: manifest{Format: format, Created: time.Now().UTC()}}
+	b := writer{js: js, zip: zip.NewWriter(w), list: manifest{Format: format, Created: time.Now().UTC()}}
 	for _, name := range names {
 		if err := b.addStream(ctx, name); err != nil {
 			return fmt.Errorf("back up %s: %w", name, err)
@@ -107,7 +102,6 @@ func order(stream string) int {
 
 // writer writes the entries of a backup.
 type writer struct {
-	conn *nats.Conn
 	js   jetstream.JetStream
 	zip  *zip.Writer
 	list manifest
@@ -188,7 +182,7 @@ func (b *writer) nextMessage(ctx context.Context, stream string, seq uint64) (*n
 	if err != nil {
 		return nil, err
 	}
-	m, err := b.conn.RequestWithContext(ctx, fmt.Sprintf(natsserver.JSApiMsgGetT, stream), request)
+	m, err := b.js.Conn().RequestWithContext(ctx, fmt.Sprintf(natsserver.JSApiMsgGetT, stream), request)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 // connect starts a NATS server on a data folder, until the end of the test.
-func connect(t *testing.T, dir string) (*nats.Conn, jetstream.JetStream) {
+func connect(t *testing.T, dir string) jetstream.JetStream {
 	t.Helper()
 	server, err := embedded.Start(dir, slog.New(slog.DiscardHandler))
 	testkit.NoError(t, err)
@@ -36,7 +36,7 @@ func connect(t *testing.T, dir string) (*nats.Conn, jetstream.JetStream) {
 	t.Cleanup(conn.Close)
 	js, err := jetstream.New(conn)
 	testkit.NoError(t, err)
-	return conn, js
+	return js
 }
 
 // filled is a data folder with a bucket, an empty stream and files, and its backup.
@@ -44,7 +44,7 @@ func filled(t *testing.T) (dir string, whole []byte) {
 	t.Helper()
 	ctx := context.Background()
 	dir = t.TempDir()
-	conn, js := connect(t, dir)
+	js := connect(t, dir)
 	must := func(err error) {
 		t.Helper()
 		testkit.NoError(t, err)
@@ -62,7 +62,7 @@ func filled(t *testing.T) (dir string, whole []byte) {
 		must(os.WriteFile(filepath.Join(dir, name), []byte("content of "+name), 0o600))
 	}
 	var out bytes.Buffer
-	must(Write(ctx, conn, dir, &out))
+	must(Write(ctx, js, dir, &out))
 	return dir, out.Bytes()
 }
 
@@ -91,7 +91,7 @@ func TestWriteAndRestore(t *testing.T) {
 	if raw, err := os.ReadFile(filepath.Join(to, "keys", "one.pem")); err != nil || string(raw) != "content of keys/one.pem" {
 		t.Errorf("%q %v", raw, err)
 	}
-	_, js := connect(t, to)
+	js := connect(t, to)
 	bucket, err := js.KeyValue(context.Background(), "records")
 	testkit.NoError(t, err)
 	if entry, err := bucket.Get(context.Background(), "a"); err != nil || string(entry.Value()) != "new" || entry.Revision() != 2 {
