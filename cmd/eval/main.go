@@ -41,8 +41,7 @@ func main() {
 	if next := hint.Of(err); next != "" {
 		fmt.Fprintln(os.Stderr, next)
 	}
-	var usage *usageError
-	if errors.As(err, &usage) {
+	if _, usage := errors.AsType[*usageError](err); usage {
 		os.Exit(2)
 	}
 	os.Exit(1)

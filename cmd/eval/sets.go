@@ -184,11 +184,7 @@ func writeRTTM(path, name string, turns []evaluation.Turn) error {
 	if err != nil {
 		return err
 	}
-	err = protocol.WriteRTTM(file, name, list)
-	if e := file.Close(); err == nil {
-		err = e
-	}
-	return err
+	return errors.Join(protocol.WriteRTTM(file, name, list), file.Close())
 }
 
 // amplify changes the level of samples by decibels.

@@ -48,9 +48,6 @@ func (e *Engine) AppendSnapshot(out []byte) []byte {
 // RestoreSnapshot continues with the speakers of an earlier engine. It must come
 // before the first Push. An error is an ErrSnapshot; the engine is then unchanged.
 func (e *Engine) RestoreSnapshot(snapshot []byte) error {
-	if e.received > 0 || e.filled > 0 {
-		return fmt.Errorf("%w: samples have been pushed already", ErrSnapshot)
-	}
 	n := len(snapshot) - 4
 	if n < len(snapshotMagic)+2 || string(snapshot[:len(snapshotMagic)]) != snapshotMagic ||
 		binary.LittleEndian.Uint32(snapshot[n:]) != crc32.Checksum(snapshot[:n], castagnoli) {

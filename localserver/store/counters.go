@@ -43,7 +43,6 @@ type use struct {
 // twice.
 func (s *Store) Take(ctx context.Context, key string, now time.Time, limit int, window time.Duration) (count Count, err error) {
 	key = hashOf(key)
-	limit = min(limit, MaxCounted)
 	call := random.Uint64()
 	err = s.counters.change(ctx, key, func(_ context.Context, value []byte) (next []byte, err error) {
 		uses := make([]use, len(value)/useBytes)

@@ -100,15 +100,10 @@ func (s *Store) restartAfterFailure(server interface {
 	}
 }
 
-var errNotInFolder = errors.New("the store is not in a data folder")
-
-// Backup writes a backup of the store and the other files of its data folder, for
-// backup.Restore. The store is used as before meanwhile. What was acknowledged when
+// Backup writes a backup of the store and the other files of its data folder, which it is
+// in, for backup.Restore. The store is used as before meanwhile. What was acknowledged when
 // Backup was called is in it.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
-	if !s.onDisk() {
-		return errNotInFolder
-	}
 	s.media.backups.Add(1) // the records of media are read before their bytes
 	defer s.media.backups.Add(-1)
 	return backup.Write(ctx, s.js, s.folder, w)

@@ -52,9 +52,6 @@ const finalHeader = "Hubbub-Final"
 // has completed (Amend). That is ErrConflict.
 func (s *Store) Append(ctx context.Context, stream string, first int, messages [][]byte) (err error) {
 	defer func() { err = s.report("append events", err) }()
-	if len(messages) == 0 {
-		return nil
-	}
 	var end tail
 	if written, ok := s.tails.Load(stream); ok {
 		end = written.(tail)

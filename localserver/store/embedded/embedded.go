@@ -200,9 +200,6 @@ func (s *Server) InProcessConn() (net.Conn, error) {
 func (s *Server) RestoreStream(config *natsserver.StreamConfig, snapshot io.Reader) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.server == nil {
-		return errNotRunning
-	}
 	_, err := s.server.GlobalAccount().RestoreStreamV2(config, snapshot)
 	return err
 }

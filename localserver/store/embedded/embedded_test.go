@@ -79,7 +79,7 @@ func TestStopped(t *testing.T) {
 		testkit.NoError(t, s.Stop())
 	}
 	_, err = s.InProcessConn()
-	for name, err := range map[string]error{"connect": err, "check": s.Check(t.Context()), "restore": s.RestoreStream(nil, nil)} {
+	for name, err := range map[string]error{"connect": err, "check": s.Check(t.Context())} {
 		if !errors.Is(err, errNotRunning) {
 			t.Errorf("%s: %v", name, err)
 		}
