@@ -5,12 +5,14 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"hubbub/localserver/engine/weights"
 )
 
 // A stream that continues with the channel of another one gives the frames that
 // the other one would have given. One without that channel gives other frames.
 func TestChannelOutlivesItsStream(t *testing.T) {
-	e, x := frontEnd(t), talk(8, 12)
+	e, x := New(weights.Default()), talk(8, 12)
 	const cut = 700 // frames
 	whole := e.NewStream().Push(x, nil)
 	first := e.NewStream()
@@ -55,7 +57,7 @@ func TestChannelFields(t *testing.T) {
 }
 
 func TestBadChannels(t *testing.T) {
-	s := frontEnd(t).NewStream()
+	s := New(weights.Default()).NewStream()
 	s.Push(talk(9, 1), nil)
 	good := s.Channel()
 	if _, _, err := ParseChannel(good.Append(nil)[1:]); err == nil {
@@ -83,7 +85,7 @@ func TestBadChannels(t *testing.T) {
 // A stream may begin with samples that are next to nothing, and its channel is kept as well.
 func TestChannelOfAFaintBeginning(t *testing.T) {
 	for _, least := range []float32{1e-25, math.SmallestNonzeroFloat32} {
-		s, x := frontEnd(t).NewStream(), talk(10, 3)
+		s, x := New(weights.Default()).NewStream(), talk(10, 3)
 		for i := range x[:SampleRate] {
 			x[i] = least * float32(i%3-1)
 		}

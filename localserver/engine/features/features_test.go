@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/weights"
-	"hubbub/localserver/engine/weights/weightstest"
 )
 
 // Frames is the number of frames that n samples fill.
@@ -35,19 +34,6 @@ func bank() []float32 {
 		}
 	}
 	return w
-}
-
-func frontEnd(t testing.TB) *FrontEnd {
-	t.Helper()
-	hann, prior := make([]float32, Window), make([]float32, Bands)
-	for i := range hann {
-		hann[i] = float32(.5 - .5*math.Cos(2*math.Pi*float64(i)/Window))
-	}
-	for i := range prior {
-		prior[i] = -5 + float32(i)/20
-	}
-	return New(weights.MustRead(weightstest.Encode("test", []weightstest.Tensor{{Name: "feat.window", Shape: []int{Window}, Values: hann},
-		{Name: "feat.mel", Shape: []int{half + 1, Bands}, Values: bank()}, {Name: "feat.prior", Shape: []int{Bands}, Values: prior}})))
 }
 
 func noise(seed uint64, n int) []float32 {
@@ -83,7 +69,7 @@ func TestPowerAgainstDefinition(t *testing.T) {
 
 // TestFramesAgainstDefinition computes a few frames from scratch.
 func TestFramesAgainstDefinition(t *testing.T) {
-	e, x := frontEnd(t), noise(2, 4*SampleRate)
+	e, x := New(weights.Default()), noise(2, 4*SampleRate)
 	got := e.NewStream().Push(x, nil)
 	n := Frames(len(x))
 	if len(got) != n*Bands {
@@ -152,7 +138,7 @@ func TestFramesAgainstDefinition(t *testing.T) {
 
 // What a stream begins with does not hide the speech that follows it.
 func TestLoudBeginning(t *testing.T) {
-	e, speech := frontEnd(t), talk(10, 20)
+	e, speech := New(weights.Default()), talk(10, 20)
 	background := noise(3, SampleRate)
 	for i := range background {
 		background[i] *= 1e-4
@@ -181,7 +167,7 @@ func TestLoudBeginning(t *testing.T) {
 
 // The gain of the recording does not change the frames.
 func TestGainDoesNotMatter(t *testing.T) {
-	e, x := frontEnd(t), append(make([]float32, SampleRate/2), talk(10, 20)...)
+	e, x := New(weights.Default()), append(make([]float32, SampleRate/2), talk(10, 20)...)
 	want := e.NewStream().Push(x, nil)
 	for _, db := range []float64{-60, -40, -20, 10, 20} {
 		gain, loud := float32(math.Pow(10, db/20)), make([]float32, len(x))
@@ -199,7 +185,7 @@ func TestGainDoesNotMatter(t *testing.T) {
 }
 
 func TestChunkingDoesNotMatter(t *testing.T) {
-	e, x := frontEnd(t), noise(3, 2*SampleRate+123)
+	e, x := New(weights.Default()), noise(3, 2*SampleRate+123)
 	want := e.NewStream().Push(x, nil)
 	r := rand.New(rand.NewPCG(4, 1))
 	for _, most := range []int{1, 7, 160, 399, 1600, 5000} {
@@ -218,7 +204,7 @@ func TestChunkingDoesNotMatter(t *testing.T) {
 
 // TestNotFinite: samples that are not finite count as silence.
 func TestNotFinite(t *testing.T) {
-	e, x, y := frontEnd(t), noise(5, SampleRate), noise(5, SampleRate)
+	e, x, y := New(weights.Default()), noise(5, SampleRate), noise(5, SampleRate)
 	for i, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		for k := range 300 {
 			x[1000*i+k], y[1000*i+k] = float32(v), 0
@@ -230,7 +216,7 @@ func TestNotFinite(t *testing.T) {
 }
 
 func TestNoNumberCanEnter(t *testing.T) {
-	e, x := frontEnd(t), noise(5, SampleRate)
+	e, x := New(weights.Default()), noise(5, SampleRate)
 	for i, v := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32, -math.MaxFloat32} {
 		for k := range 300 {
 			x[1000*i+k] = v
@@ -257,7 +243,7 @@ func talk(seed uint64, seconds int) []float32 {
 // Who is silent for ten minutes, or leaves the room to its hum, sounds the same
 // afterwards, or nearly.
 func TestSilenceHardlyShiftsTheMean(t *testing.T) {
-	e := frontEnd(t)
+	e := New(weights.Default())
 	speech := talk(5, 60)
 	mean := func(pause []float32) [Bands]float64 {
 		s := e.NewStream()
