@@ -44,7 +44,7 @@ func (w *Watcher) resumed() (next *Stream) {
 	if errors.Is(err, errClosedHere) { // else the end of the stream itself counts
 		w.info.Err = err
 	}
-	if err != nil || next == nil {
+	if next == nil {
 		return nil
 	}
 	at, known := by.ResumeAt()

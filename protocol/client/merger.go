@@ -209,7 +209,7 @@ func (m *eventMerger) label(theirs string) string {
 		ours = fmt.Sprintf("%s#%d", theirs, n)
 	}
 	m.labels[theirs] = ours
-	if m.notResumed > 0 && !m.used[ours] {
+	if m.notResumed > 0 {
 		m.newLabels = append(m.newLabels, ours)
 	}
 	m.used[ours] = true

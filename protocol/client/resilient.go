@@ -372,9 +372,6 @@ func (r *ResilientStream) forwardEvents(s *Stream) {
 // decided is the time up to which a stream has certainly decided and reported:
 // by its newest event, or by the audio that it has acknowledged.
 func (r *ResilientStream) decided(s *Stream) float64 {
-	at := -1.0
-	if acked := s.sending().acked; acked > 0 {
-		at = s.captureTime(float64(acked)*protocol.ChunkDuration.Seconds() - (r.o.Latency + eventDelay).Seconds())
-	}
-	return max(at, r.merger.last, r.merger.cut)
+	acked := float64(s.sending().acked) * protocol.ChunkDuration.Seconds()
+	return max(s.captureTime(acked-(r.o.Latency+eventDelay).Seconds()), r.merger.last, r.merger.cut)
 }

@@ -45,7 +45,7 @@ func TestResumes(t *testing.T) {
 	if end.Reason != Completed || end.Err != nil {
 		t.Errorf("the end: %+v", end)
 	}
-	if len(changes) != 2 || changes[0].Lost == nil || changes[1].Lost != nil || !changes[1].Resumed || changes[1].Gap.End > changes[1].Gap.Start {
+	if len(changes) != 2 || changes[0].Lost == nil || changes[1].Lost != nil || !changes[1].Resumed || changes[1].Unrecognised || changes[1].Gap.End > changes[1].Gap.Start {
 		t.Errorf("changes %+v", changes)
 	}
 	if !slices.Equal(s.asked, []string{"<nil>", "id0"}) {
@@ -89,12 +89,10 @@ func TestEventsAcrossALoss(t *testing.T) {
 			l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true, Latency: 5 * time.Second}, nil)
 			sendChunks(t, l, 0, c.sent)
 			_ = l.EndOfStream()
-			if lines, _, end := receiveAll(t, l); !slices.Equal(lines, c.want) || end.Reason != Completed {
-				t.Errorf("%q, %+v", lines, end)
+			if lines, _, end := receiveAll(t, l); !slices.Equal(lines, c.want) || end.Reason != Completed || len(l.State().NewLabels) > 0 {
+				t.Errorf("%q, %+v, new labels %q", lines, end, l.State().NewLabels)
 			}
-			if len(s.got[1]) != c.resent {
-				t.Errorf("the second stream got %v", s.got[1])
-			}
+			testkit.Equal(t, len(s.got[1]), c.resent, "the second stream got", s.got[1])
 		})
 	}
 }
@@ -348,9 +346,7 @@ func TestReconnectLimit(t *testing.T) {
 				t.Errorf("%d requests", n)
 			}
 			// An open turn has its end where somebody else would not give it one.
-			if ended := slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "end") }); ended != (c.requests != 1) {
-				t.Errorf("events %q", lines)
-			}
+			testkit.Equal(t, slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "end") }), c.requests != 1, "events", lines)
 			if err := l.Send(10, marked(10)); !errors.Is(err, ErrStreamOver) {
 				t.Errorf("sending afterwards: %v", err)
 			}
@@ -565,12 +561,8 @@ func TestDecidedBeforeAGap(t *testing.T) {
 // A stream that was lost before its first chunk is resumed at its beginning.
 func TestServiceTimeBeforeTheFirstChunk(t *testing.T) {
 	s := &Stream{}
-	if got := s.serviceTime(9); got != 0 {
-		t.Errorf("without a chunk: %g", got)
-	}
+	testkit.Equal(t, s.serviceTime(9), 0, "without a chunk")
 	s.clock.add(0, 90)
 	s.sent = 1
-	if got := s.serviceTime(9.5); got != 0.5 {
-		t.Errorf("after the first chunk: %g", got)
-	}
+	testkit.Equal(t, s.serviceTime(9.5), 0.5, "after the first chunk")
 }

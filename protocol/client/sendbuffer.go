@@ -147,13 +147,11 @@ func (b *sendBuffer) waitForAudio(ctx context.Context) bool {
 	}
 }
 
-// waiting is how many chunks wait to be sent; when there are none, ended says
-// that no more will come.
+// waiting is how many chunks wait to be sent. ended says that no more will come.
 func (b *sendBuffer) waiting() (n int, ended bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n = len(b.chunks) - b.next
-	return n, n == 0 && b.ended
+	return len(b.chunks) - b.next, b.ended
 }
 
 // fill sets what a State says of the audio.
@@ -200,9 +198,7 @@ func (b *sendBuffer) forget(before float64) {
 	for n < b.next && b.chunks[n].seq < b.reached && chunkTime(b.chunks[n].seq+1) <= before {
 		n++
 	}
-	if n > 0 {
-		b.drop(0, n)
-	}
+	b.drop(0, n)
 }
 
 // lost notes that the stream is lost that decided until cut.

@@ -74,7 +74,7 @@ func (s *Stream) event(kind int, payload []byte) protocol.Event {
 		e = protocol.Event{Raw: protocol.OneLine([]byte(text)), Err: text + ", which services do not send"}
 	}
 	e.Received = time.Now()
-	if clean := s.redactor.Text(e.Message); e.Type == protocol.TypeError && clean != e.Message {
+	if clean := s.redactor.Text(e.Message); clean != e.Message {
 		e.Message, e.Raw = clean, s.redactor.JSON(e.Raw)
 	}
 	if e.Err != "" && kind == websocket.TextMessage {
@@ -247,7 +247,7 @@ func (s *Stream) ending(cause error) CloseInfo {
 	if isFrame && frame.Code != websocket.CloseAbnormalClosure {
 		return closedBy(frame.Code, s.redactor.Text(frame.Text), ended || s.receiveOnly && frame.Code == websocket.CloseNormalClosure)
 	}
-	if n, _ := fmt.Sscanf(fmt.Sprint(cause), "websocket: bad close code %d", &code); n == 1 && code >= 1000 { // for the library, also 1014
+	if _, _ = fmt.Sscanf(fmt.Sprint(cause), "websocket: bad close code %d", &code); code >= 1000 { // for the library, also 1014
 		return closedBy(code, "", ended)
 	}
 	if s.abortInfo != nil {

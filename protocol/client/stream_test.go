@@ -63,9 +63,8 @@ func TestStreamCompletes(t *testing.T) {
 	if !errors.Is(err, ErrStreamOver) {
 		t.Errorf("Send after the end: %v", err)
 	}
-	if s.Close(); s.Wait().Reason != Completed {
-		t.Errorf("Close after the end: %+v", s.Wait())
-	}
+	s.Close()
+	testkit.Equal(t, s.Wait().Reason, Completed, "Close after the end", s.Wait())
 }
 
 func TestCloseCodes(t *testing.T) {
@@ -103,8 +102,7 @@ func TestCloseCodes(t *testing.T) {
 	for _, code := range []int{1014, 1006, 2000} {
 		frame := append([]byte{0x88, 2}, byte(code>>8), byte(code))
 		s := openStream(t, func(t *testing.T, conn *websocket.Conn) {
-			_, err := conn.NetConn().Write(frame)
-			testkit.NoError(t, err)
+			testkit.Must(conn.NetConn().Write(frame))(t)
 			_, _, _ = conn.ReadMessage()
 		}, nil)
 		_, info := collect(t, s)
@@ -283,6 +281,9 @@ func TestStreamKeepsEveryMessage(t *testing.T) {
 	var got []string
 	for _, e := range events {
 		got = append(got, fmt.Sprintf("%s|%s|%v", e.Type, e.Raw, e.Err != ""))
+		if e.Fault != "" && !e.IsTurn() {
+			t.Errorf("%s: %s", e.Raw, e.Fault)
+		}
 	}
 	want := []string{
 		`transcript|{"type":"transcript","data":"hi"}|false`,
@@ -436,9 +437,7 @@ func TestPanicEndsOnlyTheStream(t *testing.T) {
 		panic("oh\nno")
 	}()
 	_, info := collect(t, s)
-	if info.Reason != Lost {
-		t.Errorf("%+v", info)
-	}
+	testkit.Equal(t, info.Reason, Lost, info)
 	checkEnd(t, info, "internal error while testing: oh no")
 	var d interface{ Stack() []byte } // for the crash report
 	if !errors.As(info.Err, &d) || !strings.Contains(string(d.Stack()), "TestPanicEndsOnlyTheStream") {
@@ -484,7 +483,5 @@ func TestTimesBeyondTheAudio(t *testing.T) {
 			t.Errorf("after %d chunks: %q", sent, e.Fault)
 		}
 	}
-	if got, want := s.undecided(), 30*time.Second-assumedLatency; got != want {
-		t.Errorf("%v are undecided, want %v", got, want)
-	}
+	testkit.Equal(t, s.undecided(), 30*time.Second-assumedLatency, "are undecided")
 }

@@ -173,6 +173,7 @@ func TestRecordsOfAStream(t *testing.T) {
 			r.Kind == trace.KindResponse && (r.Code != 200 || r.Took <= 0 || !strings.Contains(r.Text, "req-1") || r.Size == 0),
 			r.Kind == trace.KindHandshake && r.Dir == trace.Incoming && (r.Code != 101 || r.Took <= 0 || r.Stream != 1),
 			r.Kind == trace.KindChunk && (r.Size != protocol.ChunkBytes || r.Took <= 0 || r.Stream != 1),
+			r.Kind == trace.KindChunk && r.Chunk == 0 && (r.Gap != 0 || r.Dropped != 0),
 			r.Kind == trace.KindChunk && r.Chunk == 1 && (r.Gap <= 0 || r.Dropped != 0),
 			r.Kind == trace.KindChunk && r.Chunk == 5 && (r.Dropped != 3 || r.Ahead < 6*protocol.ChunkDuration-sending-r.Took),
 			r.Kind == trace.KindEvent && (r.Type != protocol.TypeSpeakerStart || r.Text != "SPEAKER_00 at 0.150 s" && r.Text != "SPEAKER_01 at 0.250 s (session 0.550 s)" || r.Lag < 0 || r.Lag > testkit.Timeout),
@@ -196,10 +197,8 @@ func TestRecordsOfAStream(t *testing.T) {
 // openLive makes a stream with the client and opens it.
 func openLive(t *testing.T, c *Client) *Stream {
 	t.Helper()
-	live, err := c.CreateStream(context.Background(), nil)
-	testkit.NoError(t, err)
-	s, err := c.OpenStream(context.Background(), live.URL)
-	testkit.NoError(t, err)
+	live := testkit.Must(c.CreateStream(context.Background(), nil))(t)
+	s := testkit.Must(c.OpenStream(context.Background(), live.URL))(t)
 	return s
 }
 
@@ -254,8 +253,7 @@ func TestRecordsOfFailures(t *testing.T) {
 		if _, err := c.Test(context.Background()); err == nil {
 			t.Error("no error")
 		}
-		live, err := c.CreateStream(context.Background(), nil)
-		testkit.NoError(t, err)
+		live := testkit.Must(c.CreateStream(context.Background(), nil))(t)
 		if _, err := c.OpenStream(context.Background(), live.URL); err == nil {
 			t.Error("no error")
 		}
@@ -309,11 +307,9 @@ func TestRecordsOfFailures(t *testing.T) {
 // BenchmarkTracer is what a chunk costs more when somebody may look: the
 // record, the question to the socket, the log.
 func BenchmarkTracer(b *testing.B) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.NoError(b, err)
+	listener := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(b)
 	defer listener.Close()
-	conn, err := net.Dial("tcp", listener.Addr().String())
-	testkit.NoError(b, err)
+	conn := testkit.Must(net.Dial("tcp", listener.Addr().String()))(b)
 	defer conn.Close()
 	for name, tap := range map[string]trace.Tracer{"nobody": nil, "log": trace.NewLog()} {
 		b.Run(name, func(b *testing.B) {

@@ -79,11 +79,8 @@ func (w *Watcher) follow(stream *Stream) {
 			continue
 		}
 		w.reconnect.lost(stream.opened, true, w.info.Err)
-		err := w.reconnect.run(w.ctx, func(ctx context.Context) (attemptStep, error) {
-			next, err := w.client.openWatch(ctx, w.id(), w.got, w.words)
-			if err == nil {
-				stream = next
-			}
+		err := w.reconnect.run(w.ctx, func(ctx context.Context) (_ attemptStep, err error) {
+			stream, err = w.client.openWatch(ctx, w.id(), w.got, w.words)
 			return watching, err
 		})
 		if err != nil {
