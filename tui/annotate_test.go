@@ -20,40 +20,31 @@ func TestNamingAPerson(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	press(m, "2", "r")
 	typeText(m, "qx李雷") // letters that are keys otherwise
-	press(m, "left", "left", "backspace", "end", "enter")
-	screenHas(t, m, "q李雷")
+	screenHas(t, m, "q李雷", "left", "left", "backspace", "end", "enter")
 	screenHasNot(t, m, "SPEAKER_01")
 	if a, _ := m.annotations.Load(); a.Name("SPEAKER_01") != "q李雷" {
 		t.Errorf("the name is %q", a.Name("SPEAKER_01"))
 	}
-	press(m, "r", "esc")
-	screenHas(t, m, "q李雷")
+	screenHas(t, m, "q李雷", "r", "esc")
 	press(m, "3", "r")
 	typeText(m, "q李雷")
-	press(m, "enter")
-	screenHas(t, m, "the name is in use")
-	press(m, "u")
-	screenHas(t, m, "undone: name q李雷 of SPEAKER_01")
+	screenHas(t, m, "the name is in use", "enter")
+	screenHas(t, m, "undone: name q李雷 of SPEAKER_01", "u")
 	screenHas(t, m, "SPEAKER_01")
-	press(m, "u")
-	screenHas(t, m, "nothing to undo")
+	screenHas(t, m, "nothing to undo", "u")
 }
 
 func TestNamingAsksWhom(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
-	press(m, "r")
-	screenHas(t, m, "or 1-4")
-	press(m, "3")
-	screenHas(t, m, "name of SPEAKER_02:")
+	screenHas(t, m, "or 1-4", "r")
+	screenHas(t, m, "name of SPEAKER_02:", "3")
 	press(m, "esc")
 	// Keys that come together: the rest is the name.
 	m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("rAnna")})
-	press(m, "enter")
-	screenHas(t, m, "Anna")
+	screenHas(t, m, "Anna", "enter")
 	press(m, "r")
 	m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(" von\nB\x1b[2J"), Paste: true})
-	press(m, "enter")
-	screenHas(t, m, "Anna von B[2J")
+	screenHas(t, m, "Anna von B[2J", "enter")
 }
 
 // TestNameInsteadOfAnAnswer: who types the name at once names the proposed speaker. Nothing of
@@ -77,8 +68,7 @@ func TestNameInsteadOfAnAnswer(t *testing.T) {
 func TestMergingLanes(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	before := m.session().Speakers
-	press(m, "4", "m")
-	screenHas(t, m, "merge SPEAKER_03 into SPEAKER_02?")
+	screenHas(t, m, "merge SPEAKER_03 into SPEAKER_02?", "4", "m")
 	press(m, "down", "down")
 	screenHas(t, m, "merge SPEAKER_03 into SPEAKER_02?") // nobody is merged with themselves
 	press(m, "up", "up", "enter")
@@ -138,14 +128,10 @@ func TestMuteSoloSortConfirm(t *testing.T) {
 func TestUndoNamesWhatItUndid(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	press(m, "b", "enter")
-	press(m, "B", "u")
-	screenHas(t, m, "undone: removal of the bookmark at 1:40")
-	press(m, "u")
-	screenHas(t, m, "undone: bookmark at 1:40")
-	press(m, "1", "r", "A", "enter", "r", "backspace", "enter", "u")
-	screenHas(t, m, "undone: removal of the name A")
-	press(m, "u")
-	screenHas(t, m, "undone: name A of SPEAKER_00")
+	screenHas(t, m, "undone: removal of the bookmark at 1:40", "B", "u")
+	screenHas(t, m, "undone: bookmark at 1:40", "u")
+	screenHas(t, m, "undone: removal of the name A", "1", "r", "A", "enter", "r", "backspace", "enter", "u")
+	screenHas(t, m, "undone: name A of SPEAKER_00", "u")
 }
 
 // One key joins a label that came with a new connection.
@@ -213,11 +199,9 @@ func TestNoteOfABookmarkIsEdited(t *testing.T) {
 func TestBookmarks(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 40)
 	for _, key := range []string{"[", "B"} {
-		press(m, key)
-		screenHas(t, m, "no bookmarks yet: b sets one")
+		screenHas(t, m, "no bookmarks yet: b sets one", key)
 	}
-	press(m, "b")
-	screenHas(t, m, "bookmark 5:00, note:")
+	screenHas(t, m, "bookmark 5:00, note:", "b")
 	m.later(tuitest.State(tuitest.FourSpeakers, 320, 1)) // writing takes its time
 	typeText(m, "budget?")
 	press(m, "enter")
@@ -228,17 +212,13 @@ func TestBookmarks(t *testing.T) {
 		t.Fatalf("bookmarks %+v", k)
 	}
 	screenHas(t, m, "◆ bookmark")
-	press(m, "[")
-	screenHas(t, m, "◆ 5:00  (2 of 2, B removes it)  budget?")
-	press(m, "[")
-	screenHas(t, m, "(1 of 2")
+	screenHas(t, m, "◆ 5:00  (2 of 2, B removes it)  budget?", "[")
+	screenHas(t, m, "(1 of 2", "[")
 	if w := m.window(); w.at(0) > k[0].At || w.at(w.cells) < k[0].At {
 		t.Errorf("the window is at %v, the bookmark at %v", w.at(0), k[0].At)
 	}
-	press(m, "[")
-	screenHas(t, m, "no bookmark before this")
-	press(m, "]")
-	screenHas(t, m, "(2 of 2")
+	screenHas(t, m, "no bookmark before this", "[")
+	screenHas(t, m, "(2 of 2", "]")
 	press(m, "B", "u", "]", "[", "B")
 	if a, _ := m.annotations.Load(); len(a.Bookmarks()) != 1 {
 		t.Errorf("bookmarks %+v", a.Bookmarks())
@@ -272,8 +252,7 @@ func TestBookmarksOfAReplay(t *testing.T) {
 
 	m = testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 30)
 	m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(290, "budget") })
-	press(m, "space", "left", "left", "[", "b")
-	screenHas(t, m, "bookmark 4:50, note: budget")
+	screenHas(t, m, "bookmark 4:50, note: budget", "space", "left", "left", "[", "b")
 }
 
 func TestExportFromTheScreen(t *testing.T) {
@@ -362,8 +341,7 @@ func TestMergeIntoAnUnnamed(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	press(m, "4", "r")
 	typeText(m, "Anna")
-	press(m, "enter", "m", "enter")
-	screenHas(t, m, "merged Anna into SPEAKER_02, u undoes it")
+	screenHas(t, m, "merged Anna into SPEAKER_02, u undoes it", "enter", "m", "enter")
 	screenHasNot(t, m, "merged Anna into Anna")
 }
 
@@ -375,6 +353,5 @@ func TestRefusedMerge(t *testing.T) {
 		a, _ = a.Merge(fmt.Sprintf("X%d", i), "X")
 	}
 	m.annotations = protocol.NewAnnotationsStore(a)
-	press(m, "4", "m", "enter")
-	screenHas(t, m, "more than 256 merges")
+	screenHas(t, m, "more than 256 merges", "4", "m", "enter")
 }
