@@ -15,8 +15,7 @@ import (
 func TestRecordKey(t *testing.T) {
 	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 	m := testModel(s, 120, 34)
-	press(m, "R")
-	screenHasNot(t, m, "record")
+	screenHasNot(t, m, "record", "R")
 
 	var text string
 	var fails error
