@@ -81,15 +81,19 @@ func runCommand(cmd tea.Cmd) tea.Msg {
 
 func screenRows(m *model) []string { return strings.Split(ansi.Strip(m.View()), "\n") }
 
-func screenHas(t *testing.T, m *model, want string) {
+// screenHas is for what the screen has to say after some keys.
+func screenHas(t *testing.T, m *model, want string, keys ...string) {
 	t.Helper()
+	press(m, keys...)
 	if v := ansi.Strip(m.View()); !strings.Contains(v, want) {
 		t.Errorf("the screen does not say %q:\n%s", want, v)
 	}
 }
 
-func screenHasNot(t *testing.T, m *model, not string) {
+// screenHasNot is for what it must not say after them.
+func screenHasNot(t *testing.T, m *model, not string, keys ...string) {
 	t.Helper()
+	press(m, keys...)
 	if v := ansi.Strip(m.View()); strings.Contains(v, not) {
 		t.Errorf("the screen says %q:\n%s", not, v)
 	}
