@@ -38,32 +38,25 @@ func TestKeymap(t *testing.T) {
 		KeySetting{"", "present", []string{"alt+space", "backspace"}}, KeySetting{"", "sort", nil}, KeySetting{"", "pause", []string{"p"}})
 	screenHas(t, m, "z freeze")
 	screenHas(t, m, "Z - zoom")
-	press(m, "z")
-	screenHas(t, m, "FROZEN")
+	screenHas(t, m, "FROZEN", "z")
 	m.Update(tea.KeyMsg{Type: tea.KeyF5})
 	screenHasNot(t, m, "FROZEN")
-	press(m, "1", "space")
-	screenHas(t, m, "not in the shares, ctrl+u undoes it")
+	screenHas(t, m, "not in the shares, ctrl+u undoes it", "1", "space")
 	screenHasNot(t, m, "FROZEN")
 	m.Update(tea.KeyMsg{Type: tea.KeyCtrlU})
 	screenHas(t, m, "undone: ")
 	for _, key := range []tea.KeyMsg{{Type: tea.KeySpace, Runes: []rune{' '}, Alt: true}, {Type: tea.KeyBackspace}} {
-		press(m, "left")
-		screenHas(t, m, "BACK")
+		screenHas(t, m, "BACK", "left")
 		m.Update(key)
 		screenHasNot(t, m, "BACK")
 	}
-	press(m, "s")
-	screenHasNot(t, m, "sorted by talk time")
+	screenHasNot(t, m, "sorted by talk time", "s")
 	press(m, ":")
 	typeText(m, "sort")
-	press(m, "enter")
-	screenHas(t, m, "lanes sorted by talk time")
-	press(m, "?")
-	screenHas(t, m, "ctrl+u     undo")
+	screenHas(t, m, "lanes sorted by talk time", "enter")
+	screenHas(t, m, "ctrl+u     undo", "?")
 	screenHasNot(t, m, "sort by talk time")
-	press(m, "?", "t")
-	screenHas(t, m, "c copy")
+	screenHas(t, m, "c copy", "?", "t")
 }
 
 // TestKeymapErrors: what is wrong is said, about the setting that is wrong.
@@ -108,8 +101,7 @@ func TestKeymapErrors(t *testing.T) {
 // TestKeymapOfOneDirection: the help shows no key that means nothing.
 func TestKeymapOfOneDirection(t *testing.T) {
 	m := modelWithKeys(t, 120, 34, KeySetting{"", "zoom out", nil}, KeySetting{"", "page forward", nil})
-	press(m, "?")
-	screenHas(t, m, " + ")
+	screenHas(t, m, " + ", "?")
 	screenHasNot(t, m, "+ -")
 	screenHas(t, m, "shift+left")
 	screenHasNot(t, m, "shift ←")
@@ -120,18 +112,14 @@ func TestKeymapInTexts(t *testing.T) {
 	m := wireModel(tuitest.Log(false), 120, 34)
 	m.o.Keys = keymapOf(t, KeySetting{"wire-view", "file", []string{"F"}}, KeySetting{"wire-view", "unfold", []string{"U"}})
 	m.bindKeys()
-	press(m, "c")
-	screenHas(t, m, "F writes a file")
-	press(m, "enter")
-	screenHas(t, m, "chunks; U unfolds them:")
+	screenHas(t, m, "F writes a file", "c")
+	screenHas(t, m, "chunks; U unfolds them:", "enter")
 }
 
 // TestKeysOfLanes: what enter answers without a lane names the keys of lanes, in ASCII if need be.
 func TestKeysOfLanes(t *testing.T) {
 	m := modelWithKeys(t, 100, 30, KeySetting{"", "previous lane", []string{"K"}})
-	press(m, "enter")
-	screenHas(t, m, "select a lane first, with K and ↓")
+	screenHas(t, m, "select a lane first, with K and ↓", "enter")
 	m.glyphs = canvas.NewGlyphs(true)
-	press(m, "enter")
-	screenHas(t, m, "select a lane first, with K and down")
+	screenHas(t, m, "select a lane first, with K and down", "enter")
 }
