@@ -30,8 +30,7 @@ func TestFreezeStopsTheTimelineAndNothingElse(t *testing.T) {
 	screenHas(t, m, "1300 chunks sent") // the audio goes on
 	press(m, "left")                    // scrolling in what is frozen
 	screenHas(t, m, "FROZEN")
-	press(m, "space")
-	screenHasNot(t, m, "FROZEN")
+	screenHasNot(t, m, "FROZEN", "space")
 	if w := m.window(); !w.follow || w.position != 130 {
 		t.Errorf("after the freeze the window is at %v, follow %v", w.position, w.follow)
 	}
@@ -69,10 +68,8 @@ func TestScrollingBackStandsStillWhileTheSessionGoesOn(t *testing.T) {
 func TestZoomKeys(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 30)
 	screenHas(t, m, "60 s across")
-	press(m, "+")
-	screenHas(t, m, "30 s across")
-	press(m, "+", "+", "+", "+", "+", "+")
-	screenHas(t, m, "5 s across")
+	screenHas(t, m, "30 s across", "+")
+	screenHas(t, m, "5 s across", "+", "+", "+", "+", "+", "+")
 	for range 20 {
 		press(m, "-")
 	}
@@ -80,24 +77,19 @@ func TestZoomKeys(t *testing.T) {
 	if w := m.window(); w.first != 0 {
 		t.Errorf("the whole session begins in column %d", -w.first)
 	}
-	press(m, "+")
-	screenHas(t, m, "5 min across")
+	screenHas(t, m, "5 min across", "+")
 }
 
 // Zooming out stops at the length of the session: no key in between changes
 // nothing.
 func TestZoomOutStopsAtTheSessionsLength(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
-	press(m, "-")
-	screenHas(t, m, "whole session")
-	press(m, "-", "-", "-", "+")
-	screenHas(t, m, "60 s across")
+	screenHas(t, m, "whole session", "-")
+	screenHas(t, m, "60 s across", "-", "-", "-", "+")
 	// A session that is shorter than the view.
 	m = testModel(tuitest.State(tuitest.FourSpeakers, 12, 1), 100, 30)
-	press(m, "-")
-	screenHas(t, m, "whole session")
-	press(m, "+")
-	screenHas(t, m, "10 s across")
+	screenHas(t, m, "whole session", "-")
+	screenHas(t, m, "10 s across", "+")
 }
 
 // A message makes room for the keys: the answer to a key after 3 s, a problem
@@ -105,8 +97,7 @@ func TestZoomOutStopsAtTheSessionsLength(t *testing.T) {
 func TestMessagesMakeRoomForTheKeys(t *testing.T) {
 	s := tuitest.State(tuitest.FourSpeakers, 100, 1)
 	m := testModel(s, 120, 30)
-	press(m, "s")
-	screenHas(t, m, "lanes sorted by talk time   q quit  ? help")
+	screenHas(t, m, "lanes sorted by talk time   q quit  ? help", "s")
 	s.Position += 4
 	m.later(s)
 	screenHasNot(t, m, "lanes sorted")
@@ -114,8 +105,7 @@ func TestMessagesMakeRoomForTheKeys(t *testing.T) {
 	s.Position += 4
 	m.later(s)
 	screenHas(t, m, "the disk is full   q quit")
-	press(m, "+")
-	screenHasNot(t, m, "the disk is full")
+	screenHasNot(t, m, "the disk is full", "+")
 	m.Update(Msg{Text: "the disk is full", Problem: true})
 	m.Update(Msg{Text: "audio is missing"}) // all can be read
 	m.Update(Msg{Text: "another microphone"})
@@ -235,11 +225,9 @@ func TestSpeakersThatDoNotFitAreReached(t *testing.T) {
 	screenHas(t, m, "SPEAKER_00")
 	screenHasNot(t, m, "SPEAKER_07")
 	screenHas(t, m, "↓ 3")
-	press(m, "down", "down", "down", "down", "down", "down", "down", "down")
-	screenHas(t, m, "SPEAKER_07")
+	screenHas(t, m, "SPEAKER_07", "down", "down", "down", "down", "down", "down", "down", "down")
 	screenHas(t, m, "↑ 3")
-	press(m, "up", "up", "up", "up", "up", "up", "up")
-	screenHas(t, m, "SPEAKER_00")
+	screenHas(t, m, "SPEAKER_00", "up", "up", "up", "up", "up", "up", "up")
 }
 
 func TestHelpListsEveryKeyAtEverySize(t *testing.T) {
@@ -274,8 +262,7 @@ func TestHelpListsEveryKeyAtEverySize(t *testing.T) {
 					t.Errorf("%v, ascii %v: the help lacks %q, %q:\n%s", size, ascii, b.keyText(ascii), want, text)
 				}
 			}
-			press(m, "?", "esc")
-			screenHasNot(t, m, "suspend")
+			screenHasNot(t, m, "suspend", "?", "esc")
 		}
 	}
 }
@@ -323,8 +310,7 @@ func TestPlaybackKeys(t *testing.T) {
 	s.Playback = &display.Playback{Speed: 2}
 	m.later(s)
 	screenHas(t, m, "2x")
-	press(m, "f")
-	screenHasNot(t, m, "paused")
+	screenHasNot(t, m, "paused", "f")
 	s.Playback = &display.Playback{Paused: true, Speed: 1}
 	m.later(s)
 	screenHas(t, m, "paused") // also in the presenter view
@@ -382,33 +368,27 @@ func TestMouse(t *testing.T) {
 	click(0, l.lanesY+2*l.pitch, tea.MouseButtonLeft, tea.MouseActionPress)
 	screenHas(t, m, "merge SPEAKER_00 into SPEAKER_02?")
 	press(m, "esc")
-	press(m, "M")
-	screenHas(t, m, "mouse on")
+	screenHas(t, m, "mouse on", "M")
 }
 
 // TestHelpAfterAResize: of a page that a larger screen does not have, the last one is
 // shown, and no page of another view.
 func TestHelpAfterAResize(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 40, 8)
-	press(m, "?", "?")
-	screenHas(t, m, "keys 2 of 2")
+	screenHas(t, m, "keys 2 of 2", "?", "?")
 	m.Update(tea.WindowSizeMsg{Width: 120, Height: 34})
 	screenHas(t, m, "name a speaker")
 	screenHasNot(t, m, "figures")
-	press(m, "?")
-	screenHasNot(t, m, "name a speaker")
+	screenHasNot(t, m, "name a speaker", "?")
 }
 
 // TestKeysOfTheHelp: a key that the help lists closes it, because the help may cover the answer.
 func TestKeysOfTheHelp(t *testing.T) {
 	for _, size := range [][2]int{{40, 12}, {80, 24}, {120, 34}} {
 		m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), size[0], size[1])
-		press(m, "b", "enter", "?", "q")
-		screenHas(t, m, "q again quits")
-		press(m, "?", "2")
-		screenHasNot(t, m, "suspend")
-		press(m, "?", "r")
-		screenHas(t, m, "name of SPEAKER_01")
+		screenHas(t, m, "q again quits", "b", "enter", "?", "q")
+		screenHasNot(t, m, "suspend", "?", "2")
+		screenHas(t, m, "name of SPEAKER_01", "?", "r")
 		typeText(m, "Anna")
 		screenHas(t, m, "Anna")
 	}
@@ -419,8 +399,7 @@ func TestHelpOfTheList(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
 	m.o.Keys, _, _ = NewKeymap([]KeySetting{{Screen: "turn-list", Command: "copy", Keys: []string{"x"}}})
 	m.bindKeys()
-	press(m, "t", "?")
-	screenHas(t, m, "name a speaker")
+	screenHas(t, m, "name a speaker", "t", "?")
 	screenHas(t, m, "remove that bookmark")
 	screenHas(t, m, "copy row, or all")
 	screenHasNot(t, m, "mute a lane")
@@ -433,8 +412,7 @@ func TestHelpHasAddresses(t *testing.T) {
 		s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 		s.Stream = tuitest.Stream
 		m := testModel(s, size[0], size[1])
-		press(m, "?")
-		screenHas(t, m, "stream "+tuitest.Stream)
+		screenHas(t, m, "stream "+tuitest.Stream, "?")
 		s.Page = "http://127.0.0.1:8800/qpze23lqnrhb4ubeqxz5tq26yh"
 		m.later(s)
 		screenHas(t, m, "stream "+tuitest.Stream)
@@ -507,11 +485,9 @@ func TestOpenTurnIsDescribed(t *testing.T) {
 	turn := protocol.Turn{Speaker: "SPEAKER_00", Start: 3, End: 3593}
 	s.Timeline.Lanes = []protocol.Lane{{Speaker: turn.Speaker, Turns: []protocol.Turn{turn}, Talk: 3590, Open: true, OpenSince: 3600}}
 	m := testModel(s, 80, 24)
-	press(m, "1", "enter")
-	screenHas(t, m, "SPEAKER_00 1:06:29")
+	screenHas(t, m, "SPEAKER_00 1:06:29", "1", "enter")
 	screenHas(t, m, "SPEAKER_00  since 1:00:00.0, still speaking")
-	press(m, "home", "enter")
-	screenHas(t, m, "SPEAKER_00  0:03.0 to 59:53.0, 3590.0 s")
+	screenHas(t, m, "SPEAKER_00  0:03.0 to 59:53.0, 3590.0 s", "home", "enter")
 }
 
 // TestSmallScreen: the response to a key has room, and what is missing is said.
@@ -526,14 +502,12 @@ func TestSmallScreen(t *testing.T) {
 	m.later(paused)
 	screenHasNot(t, m, "PAUSED")
 	press(m, "b", "enter")
-	press(m, "q")
-	screenHas(t, m, "q again quits")
+	screenHas(t, m, "q again quits", "q")
 	m = wireModel(tuitest.Log(false), 100, 30)
 	press(m, "w")
 	m.Update(tea.WindowSizeMsg{Width: 39, Height: 12})
 	for _, key := range []string{"?", "t", "f", "w"} {
-		press(m, "esc", key)
-		screenHas(t, m, "no room for this view")
+		screenHas(t, m, "no room for this view", "esc", key)
 		if m.screen() != timelineScreen || m.help > 0 || m.presenter {
 			t.Errorf("%s opens a view that is not drawn", key)
 		}
