@@ -29,6 +29,9 @@ type checkFlags struct {
 	ready   bool
 }
 
+// noKey takes the place of an API key that is not sent.
+const noKey = "none"
+
 func newCheck(a *App) *cobra.Command {
 	f := &checkFlags{
 		seconds: newCount(10, 60),
@@ -56,8 +59,9 @@ with --strict also if a stage has a notice.`,
   hubbub check --output json | jq '.stages[] | select(.state == "failed")'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.keyless = true // the stages before that of the key need none
 			if f.ready {
-				f.apiKey = cmp.Or(f.apiKey, "none") // it is not sent
+				f.apiKey = cmp.Or(f.apiKey, noKey)
 			}
 			if err := f.completeFromSettings(cmd); err != nil {
 				return err
@@ -86,13 +90,17 @@ func (a *App) check(ctx context.Context, f *checkFlags) error {
 	if err != nil {
 		return err
 	}
-	server, err := a.connect(ctx, f.serviceFlags, connectOptions{timeout: f.limit.value})
+	service := f.serviceFlags
+	if f.noKey != nil {
+		service.apiKey = noKey
+	}
+	server, err := a.connect(ctx, service, connectOptions{timeout: f.limit.value})
 	if err != nil {
 		return err
 	}
 	defer server.close()
 
-	report := check.Run(ctx, check.Options{Client: server.Client, Server: server.name, Key: f.apiKey,
+	report := check.Run(ctx, check.Options{Client: server.Client, Server: server.name, Key: f.apiKey, NoKey: f.noKey,
 		Limit: f.limit.value, Speech: speech, Version: version, Begin: func(title string) { a.progress("check: " + title + " ...") }})
 	table := func(w io.Writer) error { return report.Table(w, tableStyle(w)) }
 	if err := cmp.Or(a.printReport(f.format, table, report.JSON), writeReport(f.report, report.Ticket), ctx.Err()); err != nil {

@@ -126,6 +126,19 @@ func TestCheckStrict(t *testing.T) {
 	}
 }
 
+// TestCheckWithoutKey: without an API key the stages before that of the key run.
+func TestCheckWithoutKey(t *testing.T) {
+	t.Parallel()
+	service := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("request: %s", r.URL) }))
+	defer service.Close()
+	p := start(t, "check", "--server", service.URL, "--insecure")
+	p.ends(exitFailed)
+	if !strings.Contains(p.output(), "ok       TCP") || !strings.Contains(p.output(), "cause: no API key for "+service.URL) ||
+		!strings.Contains(p.errors(), "`hubbub config set-key "+service.URL+"`") {
+		t.Errorf("%s%s", p.output(), p.errors())
+	}
+}
+
 // TestCheckReady: a health check needs no key, and its exit code is the result.
 func TestCheckReady(t *testing.T) {
 	t.Parallel()

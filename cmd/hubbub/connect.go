@@ -40,6 +40,9 @@ type serviceFlags struct {
 	apiKey   string
 	ca       string
 	insecure bool
+
+	keyless bool  // an API key is not needed
+	noKey   error // says that there is none, if keyless
 }
 
 func (f *serviceFlags) add(cmd *cobra.Command) {
@@ -81,7 +84,12 @@ func (f *serviceFlags) complete(cmd *cobra.Command) error {
 	f.apiKey, err = keyring.Key(f.server)
 	if errors.Is(err, keyring.ErrNoKey) {
 		name := protocol.ShownAddress(f.server)
-		return usage.Error("no API key for "+name, "Store one with `hubbub config set-key "+name+"`, or give it in HUBBUB_API_KEY or with --api-key.")
+		err = usage.Error("no API key for "+name, "Store one with `hubbub config set-key "+name+"`, or give it in HUBBUB_API_KEY or with --api-key.")
+		if f.keyless {
+			f.noKey = err
+			return nil
+		}
+		return err
 	}
 	if err != nil {
 		return hint.Add(fmt.Errorf("cannot ask the key ring for the API key: %w", err), "Unlock the key ring, or give the key in HUBBUB_API_KEY.")

@@ -24,6 +24,8 @@ type Options struct {
 	Server string
 	// Key is the API key of the client; "" = a key that needs no explanation.
 	Key string
+	// NoKey, unless nil, says that there is no API key. The stage of the key fails with it.
+	NoKey error
 	// Limit bounds one step.
 	Limit time.Duration
 	// Speech is the audio to send: clear speech, 16 kHz.
