@@ -75,9 +75,10 @@ the files that are finished.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.noEffectAlone(cmd, f.voicesFlags, f.wordsFlags)
+			files := expand(args, runtime.GOOS)
 			if f.output.value == "" {
 				f.output.value = "lines"
-				if f.out != "" {
+				if f.out != "" || len(files) > 1 {
 					f.output.value = "rttm"
 				}
 			}
@@ -85,11 +86,11 @@ the files that are finished.`,
 				a.noEffect(cmd, "with --output "+f.output.value+", which has no words", "words")
 				f.words = ""
 			}
-			return a.diarize(cmd.Context(), expand(args, runtime.GOOS), f)
+			return a.diarize(cmd.Context(), files, f)
 		},
 	}
 	flags := cmd.Flags()
-	f.output.add(cmd, "output", "o", "output `FORMAT`: "+session.OneOf(outputs)+" (default: lines; with --out, rttm)")
+	f.output.add(cmd, "output", "o", "output `FORMAT`: "+session.OneOf(outputs)+" (default: lines; with --out or several files, rttm)")
 	flags.Var(&f.speakers, "speakers", "`NUMBER` of speakers, 1 to 20, if it is known")
 	flags.Var(&f.minSpeakers, "min-speakers", "minimum `NUMBER` of speakers, 1 to 20")
 	flags.Var(&f.maxSpeakers, "max-speakers", "maximum `NUMBER` of speakers, 1 to 20")

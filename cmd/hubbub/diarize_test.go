@@ -56,7 +56,7 @@ func TestDiarizeIntoAClosedPipe(t *testing.T) {
 	testkit.NoError(t, err)
 	testkit.NoError(t, os.WriteFile(second, raw, 0o600))
 	var stderr bytes.Buffer
-	a := &App{Args: []string{"diarize", talkFile(t, 4), second, "--output", "rttm"}, Stdout: w, Stderr: &stderr}
+	a := &App{Args: []string{"diarize", talkFile(t, 4), second}, Stdout: w, Stderr: &stderr}
 	if code := a.Main(); code != exitInterrupted || stderr.Len() > 0 {
 		t.Errorf("code %d, %s", code, stderr.String())
 	}
