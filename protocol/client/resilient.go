@@ -196,7 +196,7 @@ func (r *ResilientStream) current() *Stream {
 
 // State is the state of a session at one moment. Its slices are shared: read only.
 type State struct {
-	// Of the current stream, except ChunksSent, which is of the whole session.
+	// Of the current stream, except ChunksSent, which is of the whole session, and Behind, which includes what waits to be sent.
 	StreamStats
 	ID         string // of the service, of the newest stream
 	Connection ConnectionStatus

@@ -158,6 +158,7 @@ func (b *sendBuffer) waiting() (n int, ended bool) {
 func (b *sendBuffer) fill(st *State) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	st.Behind += time.Duration(len(b.chunks)-b.next) * protocol.ChunkDuration
 	st.Sent, st.Dropped, st.Gaps = b.sentUntil, b.dropped, slices.Clip(b.gaps)
 	if !b.begun.IsZero() {
 		st.Ahead = time.Duration(b.reached)*protocol.ChunkDuration - time.Since(b.begun)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"os"
 	"time"
 
 	"hubbub/protocol"
@@ -13,7 +14,7 @@ func (r *ResilientStream) sendBuffered(s *Stream) {
 		waiting, ended := r.buffer.waiting()
 		switch {
 		case waiting > 0:
-			if !r.pace(s, n) {
+			if !s.awaitAcks() || !r.pace(s, n) {
 				return
 			}
 			c := r.buffer.take()
@@ -63,4 +64,37 @@ func (r *ResilientStream) pace(s *Stream, n int64) bool {
 		}
 	}
 	return true
+}
+
+// maxUnacked is how many chunks may be unacknowledged: with pings every 2 s, more than a service in real time has, and
+// far less than the buffers of the system. When these are full, TCP may deliver nothing for a minute.
+const maxUnacked = 50
+
+// awaitAcks waits until less than maxUnacked is unacknowledged; false when the stream is over. A service
+// that answers no ping behind its first chunk is not waited for.
+func (s *Stream) awaitAcks() bool {
+	limit := time.NewTimer(0)
+	defer limit.Stop()
+	for {
+		s.mu.Lock()
+		unacked, wait, answers := s.sent-s.acked, s.config.writeTimeout+s.config.patience, s.acked > 0
+		if !answers {
+			wait = ackTimeout - time.Since(s.firstBegun)
+		}
+		s.mu.Unlock()
+		if unacked < maxUnacked || wait <= 0 {
+			return true
+		}
+		limit.Reset(wait)
+		select {
+		case <-s.acks:
+		case <-s.aborted:
+			return false
+		case <-limit.C:
+			if answers {
+				s.writeFailed(os.ErrDeadlineExceeded)
+				return false
+			}
+		}
+	}
 }

@@ -111,6 +111,55 @@ func TestSlowServiceIsWaitedFor(t *testing.T) {
 	}
 }
 
+// Little audio is on its way to a service that is slower than its client, which does not make it slower. One that answers no
+// ping is sent everything; one that stops to is given up.
+func TestUnacknowledgedAudioIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name      string
+		answers   bool
+		stopAfter int // chunks
+		took      time.Duration
+		reason    Reason
+	}{
+		{"slow", true, -1, 6 * time.Second, Completed},
+		{"answers nothing", false, -1, 6 * time.Second, Completed},
+		{"stops", true, 300, 3*time.Second + time.Minute, TimedOut},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				near, far := net.Pipe()
+				s := connStream(t, near, newBufferedConn(far), func(_ *testing.T, conn *websocket.Conn) {
+					if !c.answers {
+						conn.SetPingHandler(func(string) error { return nil })
+					}
+					if processSlowly(conn, 10, c.stopAfter) {
+						protocoltest.CloseWith(conn, 1000, "")
+					}
+					for conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second)) == nil {
+						time.Sleep(5 * time.Second)
+					}
+				}, nil)
+				begun := time.Now()
+				r := &ResilientStream{o: ResilientOptions{Unpaced: true}, buffer: newSendBuffer(false, nil), endSent: make(chan struct{})}
+				go r.sendBuffered(s)
+				for n := range int64(600) {
+					_ = r.buffer.put(bufferedChunk{n, make([]float32, protocol.ChunkSamples)}, s.aborted) // the end says why it failed
+					if behind := s.Stats().Behind; c.answers && behind > 5*time.Second {
+						t.Fatalf("%s are unacknowledged", behind)
+					}
+				}
+				r.buffer.end()
+				for range s.Events() {
+				}
+				if took, info := time.Since(begun), s.Wait(); info.Reason != c.reason || took < c.took || took > c.took+4*time.Second {
+					t.Errorf("after %s: %+v", took, info)
+				}
+			})
+		})
+	}
+}
+
 // closeAfter closes a stream after a time in which it answers pings.
 func closeAfter(conn *websocket.Conn, d time.Duration) {
 	var reader sync.WaitGroup

@@ -31,15 +31,12 @@ const (
 	drainLimit      = 60 * time.Second // after end_of_stream without progress, see Stream.progress
 	maxServiceDelay = 50 * time.Second // what these are extended by at most, see Stream.serviceDelay
 	maxMessageBytes = 1 << 20
-	// sendBufferBytes bounds what the operating system buffers for one stream. It makes room for about a third of
-	// that at once: in megabytes, as without a bound, a slow service would accept no audio for minutes.
-	sendBufferBytes = 256 << 10
 )
 
 // config holds what tests shorten.
 type config struct {
 	pingEvery    time.Duration
-	writeTimeout time.Duration // for one message; a slow service makes room in its buffers for many chunks at once
+	writeTimeout time.Duration // for one message, and for audio to be acknowledged
 	patience     time.Duration // added to each wait for the service
 	writeGrace   time.Duration // to find the service's reason after a failed write
 	eventQueue   int           // events
@@ -70,6 +67,7 @@ type Stream struct {
 	opened time.Time
 
 	events     chan protocol.Event
+	acks       chan struct{} // audio was acknowledged
 	aborted    chan struct{} // closed by the first abort, at the latest by that of the reader at its end
 	pingNow    chan struct{}
 	pongs      chan string // the newest ping of the service, to be answered
@@ -94,10 +92,11 @@ type Stream struct {
 	times     sentTimes
 
 	// What the service has read: it answers a ping behind the audio before it.
-	pings    []ping        // unanswered, at most maxPings
-	lastPing uint64        // number of the newest
-	rtt      time.Duration // newest round-trip time; 0 before the first
-	progress time.Time     // when the service last acknowledged audio, or end_of_stream was sent; zero before
+	pings      []ping        // unanswered, at most maxPings
+	lastPing   uint64        // number of the newest
+	beforePing int64         // chunks before it
+	rtt        time.Duration // newest round-trip time; 0 before the first
+	progress   time.Time     // when the service last acknowledged audio, or end_of_stream was sent; zero before
 
 	// What the service has sent.
 	lastMessage time.Time
@@ -127,6 +126,7 @@ func newStream(conn *websocket.Conn, config config, redactor *trace.Redactor) *S
 		conn: conn, config: config, opened: now, lastMessage: now,
 		sendingState: sendingState{firstBegun: now, lastBegun: now},
 		events:       make(chan protocol.Event, config.eventQueue),
+		acks:         make(chan struct{}, 1),
 		aborted:      make(chan struct{}),
 		pingNow:      make(chan struct{}, 1),
 		pongs:        make(chan string, 1),
@@ -137,9 +137,6 @@ func newStream(conn *websocket.Conn, config config, redactor *trace.Redactor) *S
 	conn.SetReadLimit(maxMessageBytes)
 	conn.SetPingHandler(s.pinged)
 	conn.SetPongHandler(s.pong)
-	if t, ok := s.tcp().(*net.TCPConn); ok {
-		_ = t.SetWriteBuffer(sendBufferBytes) // best effort
-	}
 	return s
 }
 
@@ -246,6 +243,8 @@ func (s *Stream) noteSent(seq int64, begun time.Time) (ahead time.Duration) {
 	if s.sent++; s.sent == 1 {
 		s.firstBegun = begun
 		s.realStart = begun.Add(-time.Duration(seq) * protocol.ChunkDuration)
+	}
+	if s.sent == 1 || s.sent-s.beforePing >= maxUnacked/2 {
 		notify(s.pingNow)
 	}
 	return time.Duration(s.nextSeq)*protocol.ChunkDuration - time.Since(s.realStart)

@@ -215,6 +215,7 @@ func (s *Stream) acknowledge(number uint64, now time.Time) (took time.Duration) 
 		}
 		if p.sent > s.acked {
 			s.acked, s.progress = p.sent, now
+			notify(s.acks)
 			if s.firstAcked.IsZero() {
 				s.firstAcked = now
 			}
@@ -229,6 +230,7 @@ func (s *Stream) nextPing() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastPing++
+	s.beforePing = s.sent
 	if len(s.pings) < maxPings {
 		s.pings = append(s.pings, ping{number: s.lastPing, at: time.Now(), sent: s.sent})
 	}
@@ -377,7 +379,7 @@ func (s *Stream) pinged(payload string) error {
 }
 
 // ping is the pinger goroutine. It sends a ping at once, for a first round-trip
-// time, one behind the first chunk, and then at intervals, which tells a silent
+// time, one behind the first chunk, and then behind maxUnacked/2 chunks and at intervals, which tells a silent
 // service from a dead one. The intervals behind the first chunk begin short and
 // double, so that a slow service answers before it is taken for a dead one. A
 // pong also acknowledges what was sent before its ping. It also answers the
