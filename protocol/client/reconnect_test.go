@@ -63,11 +63,14 @@ func TestRetryPolicy(t *testing.T) {
 	} {
 		err := errors.New("connection refused")
 		if c.status != 0 {
-			err = &ResponseError{Status: c.status}
+			err = &ResponseError{Status: c.status, own: true}
 		}
 		for at, want := range map[attemptStep]bool{creating: c.creating, opening: c.opening, watching: c.watching} {
 			if got := retryAfterRefusal(at, err); got != want {
 				t.Errorf("%d at step %d: retry: %v, want %v", c.status, at, got, want)
+			}
+			if page := (&ResponseError{Status: c.status}); c.status/100 == 4 && !retryAfterRefusal(at, page) {
+				t.Errorf("a page with %d at step %d is the end", c.status, at)
 			}
 		}
 	}
