@@ -90,7 +90,7 @@ type Options struct {
 	// outbound.ParseHosts.
 	FetchFrom, WebhookTo []string
 	// Unpaced allows audio faster than real time, limited by back pressure
-	// only. It is for the private server of a file that is sent as fast as the
+	// only, and pauses of any length. It is for the private server of a file that is sent as fast as the
 	// engine can process it.
 	Unpaced bool
 	// Faults make the server misbehave on purpose.

@@ -53,7 +53,7 @@ type Config struct {
 	Log *slog.Logger
 	// Now is the wall clock of pacing and of the record.
 	Now func() time.Time
-	// Unpaced allows audio faster than real time.
+	// Unpaced allows audio faster than real time, and pauses.
 	Unpaced bool
 	// Revoked reports whether the API key of the stream was revoked.
 	Revoked func() bool

@@ -155,6 +155,19 @@ func TestNoAudio(t *testing.T) {
 	})
 }
 
+// The sender of a file may pause, as another program that writes it does.
+func TestNoAudioUnpaced(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.open(streamtest.OneTurn(), func(c *Config) { c.Unpaced = true })
+		c.chunks(1)
+		time.Sleep(2 * maxSilence)
+		c.text(protocol.EndOfStreamMessage)
+		if code, text := c.end(); code != websocket.CloseNormalClosure {
+			t.Errorf("code %d %q", code, text)
+		}
+	})
+}
+
 // A client whose audio waits for the diarizer is not silent.
 func TestBusyDiarizerIsNoSilence(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {

@@ -38,7 +38,7 @@ func (s *Stream) work(drain <-chan struct{}) ending {
 			switch {
 			case s.config.Revoked():
 				return keyRevoked
-			case s.config.Now().Sub(idle) >= maxSilence && len(s.chunks) == 0:
+			case !s.config.Unpaced && s.config.Now().Sub(idle) >= maxSilence && len(s.chunks) == 0:
 				return noAudio
 			}
 		case <-s.superseded.Done():
