@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -199,6 +200,18 @@ func TestStdoutClosed(t *testing.T) {
 	app := &App{Args: []string{"version"}, Stdin: os.Stdin, Stdout: w, Stderr: &stderr}
 	if code := app.Main(); code != exitInterrupted || stderr.Len() > 0 {
 		t.Errorf("exit code %d, standard error %q", code, &stderr)
+	}
+}
+
+// TestVersionOfGoBuild: what go build knows of the repository takes the place of what the Makefile sets.
+func TestVersionOfGoBuild(t *testing.T) {
+	info := &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}}
+	if version, commit := builtFrom(info); version != "unknown" || commit != "unknown" {
+		t.Errorf("without a repository: %s, %s", version, commit)
+	}
+	info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef0123456789abcdef01234567"}}
+	if version, commit := builtFrom(info); version != "v1.2.3" || commit != "0123456789ab" {
+		t.Errorf("%s, %s", version, commit)
 	}
 }
 
