@@ -73,7 +73,7 @@ func newKeyList(a *App) *cobra.Command {
 		Short: "List the API keys of a data folder",
 		Long: `List the API keys that were created or revoked in a data folder: their IDs and
 what they are valid for, not the keys themselves. A key is listed until 30 days
-after it has expired.`,
+after it has expired, and always if it is not known when it expires.`,
 		Args: noArgs,
 	}
 	addOutput(cmd, &output)
