@@ -59,6 +59,15 @@ func TestReplayScreen(t *testing.T) {
 	again.Shows("Añna <b>")
 	again.Keys("C-c")
 	again.ends(exitInterrupted)
+
+	// At the end of the recording names can still be given in words, until nothing more can be typed.
+	spoken := inTerminal(t, 80, 40, "replay", dir, "--accessible", "--speed", "1000")
+	spoken.Shows("^Finished after 1:18")
+	spoken.Keys("name 2 Ben", "Enter")
+	spoken.Shows("is now Ben")
+	spoken.Keys("C-d")
+	spoken.ends(exitOK)
+	spoken.Shows("^Ben: .* percent")
 }
 
 // TestExportAsks asks on a terminal before it replaces a file, and accepts

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/muesli/cancelreader"
@@ -27,10 +28,11 @@ type accessible struct {
 	out     *plain.Accessible
 	trace   func() trace.Snapshot // nil = there is no connection
 	faults  faultReports
+	seeks   atomic.Bool // a recording is replayed, and its user can type, also to go back from its end
 }
 
 func (a *accessible) Properties() Properties {
-	return Properties{Attended: true, StatesGaps: true, JoinHint: ": merge joins them"}
+	return Properties{Attended: true, StaysOpen: a.seeks.Load(), StatesGaps: true, JoinHint: ": merge joins them"}
 }
 
 func (a *accessible) Traced(ctx context.Context) (context.Context, trace.Tracer, func() error) {
@@ -41,6 +43,7 @@ func (a *accessible) Traced(ctx context.Context) (context.Context, trace.Tracer,
 
 func (a *accessible) open(v view) error {
 	a.view = v
+	a.seeks.Store(v.state().Playback != nil && IsTerminal(a.streams.Stdin))
 	a.out = plain.NewAccessible(a.streams.Stdout, controlsOf(v, a.trace))
 	if !IsTerminal(a.streams.Stdout) || !IsTerminal(a.streams.Stderr) { // else the state, on the same terminal, has it
 		a.streams.notice(v.about().Notice)
@@ -72,6 +75,7 @@ func (a *accessible) run(source, screen context.Context) error {
 				err = a.out.Run(line)
 			} else { // the end of standard input is not the end of the session
 				lines = nil
+				a.seeks.Store(false)
 			}
 		case <-tick.C:
 			err = a.out.State(a.view.state())

@@ -21,7 +21,7 @@ import (
 // Display is where a session is displayed: a full screen, text, or sentences for
 // screen readers. All methods but run are called from one goroutine.
 type Display interface {
-	// Properties do not change.
+	// Properties do not change, but for StaysOpen, once nobody can quit any more.
 	Properties() Properties
 	// Traced returns a tracer that records what goes over the connection for the display, nil
 	// if it shows none of that, and a context that ends with ctx or when tracing fails. done is

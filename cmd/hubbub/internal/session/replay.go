@@ -50,12 +50,12 @@ func (r *Replay) run(ctx context.Context, d Display) (err error) {
 	}()
 	tick := time.NewTicker(playInterval)
 	defer tick.Stop()
-	for stays := d.Properties().StaysOpen; ; {
+	for {
 		steps, over := r.play.Take()
 		if err := r.deliver(d, steps); err != nil {
 			return err
 		}
-		if over && !stays {
+		if over && !d.Properties().StaysOpen {
 			return nil
 		}
 		select {
