@@ -220,7 +220,7 @@ func (a *Accessible) status(string) error {
 	if s.Page != "" {
 		_ = a.printf("The page is at %s", s.Page)
 	}
-	if p := s.Playback; p != nil {
+	if p := s.Playback; p != nil && !s.Finished() {
 		_ = a.printf("%s at %g times the original speed.", map[bool]string{true: "Paused", false: "Playing"}[p.Paused], p.Speed)
 	}
 	if level := display.ScaleDecibels(s.Level.RMS, display.MeterFloor, 0); !s.Finished() && !s.Watching && (s.Playback == nil || len(s.Levels) > 0) { // a recording may have no audio

@@ -281,4 +281,10 @@ func TestReplayInWords(t *testing.T) {
 	if p.Toggled != 0 {
 		t.Error("play paused it")
 	}
+	b.Reset()
+	s.Conn, playback.Paused = display.Closed, true
+	testkit.NoError(t, c.Run("status"))
+	if strings.Contains(b.String(), "Paused") {
+		t.Errorf("at its end a replay is paused: %s", b.String())
+	}
 }
