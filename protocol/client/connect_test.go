@@ -80,7 +80,7 @@ func TestTrust(t *testing.T) {
 				return
 			}
 			for _, err := range []error{err, wsErr} {
-				if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(hint.Of(err), "--ca FILE") || !strings.Contains(hint.Of(err), "--insecure") {
+				if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(hint.Of(err), "--ca FILE (check that a FILE given has it)") || !strings.Contains(hint.Of(err), "--insecure") {
 					t.Errorf("%v; %s", err, hint.Of(err))
 				}
 				checkText(t, err)

@@ -274,7 +274,7 @@ func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // hintAuthority says what to do about an authority that is not known.
 func hintAuthority(err error) string {
-	fix := "Your own server: trust its certificate with --ca FILE (one that is given has another), or accept any certificate with --insecure. A proxy of your company that intercepts TLS: trust its authority with --ca. A captive portal: open a web page in a browser and log in."
+	fix := "Your own server: trust its certificate with --ca FILE (check that a FILE given has it), or accept any certificate with --insecure. A proxy of your company that intercepts TLS: trust its authority with --ca. A captive portal: open a web page in a browser and log in."
 	if verify, ok := errors.AsType[*tls.CertificateVerificationError](err); ok && len(verify.UnverifiedCertificates) == 1 && !selfIssued(verify.UnverifiedCertificates[0]) {
 		fix += " A public authority: the service does not send its intermediate certificates; tell its operator."
 	}
