@@ -76,13 +76,7 @@ func Read(ctx context.Context, dir string) (*Recording, error) {
 		return nil, err
 	}
 	r.Info.Name = cmp.Or(r.Info.Name, name, "live")
-	if err := r.readEvents(turns); err != nil {
-		return nil, err
-	}
-	if err := r.readAnnotations(); err != nil {
-		return nil, err
-	}
-	if err := r.readWords(); err != nil {
+	if err := cmp.Or(r.readEvents(turns), r.readAnnotations(), r.readWords()); err != nil {
 		return nil, err
 	}
 	r.openAudio(ctx)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,27 +68,17 @@ func readSpans(ctx context.Context, path string, spans []protocol.Span) (samples
 	if err != nil {
 		return nil, err
 	}
-	defer source.Close()
-	chunk := make([]float32, protocol.ChunkSamples)
-	for at := 0; len(spans) > 0; {
-		n, err := source.Read(ctx, chunk)
-		for len(spans) > 0 {
-			from, to := int(spans[0].Start*capture.SampleRate), int(spans[0].End*capture.SampleRate)
-			if first, last := max(from-at, 0), min(to-at, n); first < last {
-				samples = append(samples, chunk[first:last]...)
-			}
-			if to > at+n {
-				break
-			}
-			spans = spans[1:]
-		}
-		at += n
-		if errors.Is(err, io.EOF) {
+	reader := capture.NewChunkReader(ctx, source, capture.Fast)
+	for c := range reader.Chunks() {
+		at := int(c.Seq) * capture.ChunkSamples
+		if len(spans) == 0 || at >= int(spans[len(spans)-1].End*capture.SampleRate) {
 			break
 		}
-		if err != nil {
-			return nil, err
+		for _, s := range spans {
+			if first, last := max(int(s.Start*capture.SampleRate)-at, 0), min(int(s.End*capture.SampleRate)-at, c.Valid); first < last {
+				samples = append(samples, c.Samples[first:last]...)
+			}
 		}
 	}
-	return samples[:min(len(samples), voiceprint.MaxSeconds*capture.SampleRate)], nil
+	return samples[:min(len(samples), voiceprint.MaxSeconds*capture.SampleRate)], reader.Err()
 }
