@@ -147,8 +147,7 @@ func (r *ChunkReader) Stats() Stats {
 // lost, it passes on the silence that is due.
 func (r *ChunkReader) readChunk() error {
 	if r.limit != nil {
-		// A chunk later than due: the first audio of the reopened device is up to 100 ms old.
-		return r.fill(r.next.due(r.devices[0].now()) - 1)
+		return r.waitForDevice()
 	}
 	tracks := r.src.Info().Tracks
 	samples, valid := make([]float32, tracks*ChunkSamples), 0

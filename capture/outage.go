@@ -3,6 +3,7 @@ package capture
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -67,6 +68,19 @@ func (r *ChunkReader) lost() (reason error) {
 		reason = cmp.Or(reason, d.lost)
 	}
 	return reason
+}
+
+// waitForDevice waits for a moment in an outage of all devices, and delivers the silence that is due.
+func (r *ChunkReader) waitForDevice() error {
+	select {
+	case <-r.limit:
+		return fmt.Errorf("%w; it did not come back within %.0f minutes", r.lost(), OutageLimit.Minutes())
+	case <-time.After(ChunkDuration / 10):
+		// A chunk later than due: the first audio of the reopened device is up to 100 ms old.
+		return r.fill(r.next.due(r.devices[0].now()) - 1)
+	case <-r.ctx.Done():
+		return r.ctx.Err()
+	}
 }
 
 // fill delivers silence from the next chunk up to chunk to.

@@ -3,8 +3,6 @@ package capture
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"hubbub/protocol/hint"
 )
@@ -39,38 +37,23 @@ func (r *ChunkReader) Switch(ctx context.Context, input string) (name string, er
 }
 
 // exchangeDevice continues with a device that the user has chosen, or with one that is back: in place of its stand-in, or
-// of silence. While all devices are lost, it waits for one, for a chunk.
+// of silence.
 func (r *ChunkReader) exchangeDevice() error {
-	if r.seq == 0 || len(r.devices) == 0 {
+	if r.seq == 0 {
 		return nil
 	}
-	first, second := r.devices[0], r.devices[len(r.devices)-1] // one device is both
-	if r.limit == nil {
+	for _, d := range r.devices {
 		select {
 		case m := <-r.chosen:
 			return r.choose(m)
-		case m := <-first.found:
-			return r.replace(first, m)
-		case m := <-second.found:
-			return r.replace(second, m)
+		case m := <-d.found:
+			if err := r.replace(d, m); err != nil {
+				return err
+			}
 		default:
-			return nil
 		}
 	}
-	select {
-	case m := <-r.chosen:
-		return r.choose(m)
-	case m := <-first.found:
-		return r.replace(first, m)
-	case m := <-second.found:
-		return r.replace(second, m)
-	case <-r.limit:
-		return fmt.Errorf("%w; it did not come back within %.0f minutes", r.lost(), OutageLimit.Minutes())
-	case <-time.After(ChunkDuration):
-		return nil
-	case <-r.ctx.Done():
-		return r.ctx.Err()
-	}
+	return nil
 }
 
 // choose continues with a device that the user has chosen.
