@@ -104,6 +104,23 @@ func (b bucket) Purge(ctx context.Context, key string, opts ...jetstream.KVDelet
 	return b.kv.Purge(ctx, key, opts...)
 }
 
+// delete removes a key if its newest value has the given revision, and leaves a marker. ErrConflict is as for
+// write. If there is no value after an attempt whose response was lost, that has removed it.
+func (b bucket) delete(ctx context.Context, key string, revision uint64) error {
+	attempted := false
+	return retry(ctx, func(ctx context.Context) error {
+		err := b.Purge(ctx, key, jetstream.LastRevision(revision))
+		if !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+			attempted = true
+			return err
+		}
+		if _, err = b.kv.Get(ctx, key); attempted && errors.Is(err, jetstream.ErrKeyNotFound) {
+			return nil
+		}
+		return ErrConflict
+	})
+}
+
 // remove removes a key, or only its values up to a revision unless that is 0. In
 // contrast to Purge it leaves no marker, which would be read with the other keys until
 // it expires. After a crash an earlier value of the key may be back: the NATS server

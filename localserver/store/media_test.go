@@ -440,18 +440,38 @@ func (e *electing) GetLastMsgForSubject(ctx context.Context, subject string) (*j
 	return e.Stream.GetLastMsgForSubject(ctx, subject)
 }
 
-// electingBucket is a bucket whose leader does not respond to the first write.
+// electingBucket is a bucket whose leader does not respond to every second write, which may be carried out.
 type electingBucket struct {
 	jetstream.KeyValue
-	failed bool
+	done   bool // they are carried out
+	writes int
+}
+
+func (e *electingBucket) respond(write func() (uint64, error)) (revision uint64, err error) {
+	if e.writes++; e.writes%2 == 0 {
+		return write()
+	}
+	if e.done {
+		_, _ = write()
+	}
+	return 0, nats.ErrNoResponders
+}
+
+func (e *electingBucket) Put(ctx context.Context, key string, value []byte) (uint64, error) {
+	return e.respond(func() (uint64, error) { return e.KeyValue.Put(ctx, key, value) })
+}
+
+func (e *electingBucket) Create(ctx context.Context, key string, value []byte, opts ...jetstream.KVCreateOpt) (uint64, error) {
+	return e.respond(func() (uint64, error) { return e.KeyValue.Create(ctx, key, value, opts...) })
 }
 
 func (e *electingBucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
-	if !e.failed {
-		e.failed = true
-		return 0, nats.ErrNoResponders
-	}
-	return e.KeyValue.Update(ctx, key, value, revision)
+	return e.respond(func() (uint64, error) { return e.KeyValue.Update(ctx, key, value, revision) })
+}
+
+func (e *electingBucket) Purge(ctx context.Context, key string, opts ...jetstream.KVDeleteOpt) error {
+	_, err := e.respond(func() (uint64, error) { return 0, e.KeyValue.Purge(ctx, key, opts...) })
+	return err
 }
 
 // electingPublisher is a connection to a leader that does not respond to the first message.
@@ -468,14 +488,22 @@ func (e *electingPublisher) Publish(ctx context.Context, subject string, data []
 	return e.JetStream.Publish(ctx, subject, data, opts...)
 }
 
-// Writing begins and goes on after an election.
+// Objects are written, replaced and deleted during elections.
 func TestMediaAreWrittenAfterAnElection(t *testing.T) {
-	s := open(t, "")
-	s.media.names.kv = &electingBucket{KeyValue: s.media.names.kv}
-	s.js = &electingPublisher{JetStream: s.js}
-	put(t, s, "a", "x", []byte("content"), noon)
-	if got := get(t, s, "a", "x", noon); string(got) != "content" {
-		t.Errorf("%q", got)
+	for _, done := range []bool{false, true} {
+		s := open(t, "")
+		s.media.names.kv = &electingBucket{KeyValue: s.media.names.kv, done: done}
+		s.js = &electingPublisher{JetStream: s.js}
+		for _, content := range []string{"content", "another"} {
+			put(t, s, "a", "x", []byte(content), noon)
+			if got := get(t, s, "a", "x", noon); string(got) != content {
+				t.Errorf("%q", got)
+			}
+		}
+		testkit.NoError(t, s.DeleteMedia(t.Context(), "a", "x", noon))
+		if _, err := s.StatMedia(t.Context(), "a", "x", noon); !errors.Is(err, ErrNotFound) {
+			t.Error(err)
+		}
 	}
 }
 
@@ -494,7 +522,7 @@ func TestMediaAfterARefusedReplacement(t *testing.T) {
 	s := open(t, "")
 	put(t, s, "a", "x", []byte("content"), noon)
 	failed := errors.New("no leader")
-	results := []error{jetstream.ErrKeyRevisionMismatch, failed}
+	results := []error{ErrConflict, failed}
 	err := s.changeRecord(t.Context(), mediaKey("a", "x"), noon, nil, func(uint64) error {
 		err := results[0]
 		results = results[1:]

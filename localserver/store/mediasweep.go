@@ -109,7 +109,7 @@ func (s *Store) sweepBlob(ctx context.Context, key string, now time.Time) (remov
 var allExpired = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // changeRecord calls change to replace or remove the record of a key, in the revision
-// that change is given: 0 if there is no record. One that cannot be read is replaced, too.
+// that change is given, 0 if there is no record, or returns ErrConflict. One that cannot be read is replaced, too.
 // If match is given, there must be a record for which it is true, else the error is
 // ErrNotFound.
 //
@@ -130,12 +130,13 @@ func (s *Store) changeRecord(ctx context.Context, key string, now time.Time, mat
 				return err
 			}
 			entry := encode(unreferenced{Name: key, Until: now.Add(readGrace), Size: rec.Size})
-			if err := s.media.names.Put(ctx, entryKey(key, rec.Blob), entry); err != nil {
+			put := func(ctx context.Context) error { return s.media.names.Put(ctx, entryKey(key, rec.Blob), entry) }
+			if err := retry(ctx, put); err != nil {
 				return err
 			}
 		}
 		err = change(revision)
-		conflict := errors.Is(err, jetstream.ErrKeyRevisionMismatch)
+		conflict := errors.Is(err, ErrConflict)
 		switch {
 		case replaces && err == nil:
 			s.removeUnreferenced(ctx, key, rec.Blob)

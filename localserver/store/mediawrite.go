@@ -212,7 +212,7 @@ func (s *Store) MediaUsed(ctx context.Context, id string) (bool, error) {
 // last one wins.
 func (w *MediaWriter) replaceRecord(ctx context.Context, rec mediaRecord) error {
 	return w.store.changeRecord(ctx, w.key, w.now(), nil, func(revision uint64) error {
-		_, err := w.store.media.names.Update(ctx, w.key, encode(rec), revision)
+		_, err := w.store.media.names.write(ctx, w.key, encode(rec), revision)
 		return err
 	})
 }
