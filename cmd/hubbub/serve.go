@@ -47,7 +47,8 @@ func newServe(a *App) *cobra.Command {
 		tls:        parsed[certificate.Config]{value: certificate.Config{Mode: certificate.SelfSigned}, parse: certificate.Parse},
 		maxStreams: newCount(0, 1<<20), maxAccountStreams: newCount(0, localserver.MaxAccountStreams), jobs: newCount(0, 1<<10),
 		maxMedia: parsed[size]{value: localserver.DefaultMaxMedia, parse: parseSize}, accountStorage: parsed[size]{value: localserver.DefaultAccountStorage, parse: parseSize},
-		drain: newDuration(0, 0, maxDrain), logFormat: choice{"text", []string{"text", "json"}}, logLevel: choice{"info", []string{"debug", "info", "warn", "error"}},
+		drain:     newDuration(0, 0, maxDrain),
+		logFormat: choice{"text", []string{"text", "json"}}, logLevel: choice{"info", []string{"debug", "info", "warn", "error"}},
 	}
 	o := &f.options
 	cmd := &cobra.Command{

@@ -56,7 +56,8 @@ func (m *microphones) List() ([]display.Microphone, error) {
 
 // listedName is the name of a device, with its input where another device of the sound system has that name, too.
 func listedName(devices []device.Device, d device.Device) string {
-	if slices.ContainsFunc(devices, func(o device.Device) bool { return o.Input != d.Input && o.HostAPI == d.HostAPI && o.Name == d.Name }) {
+	same := func(o device.Device) bool { return o.Input != d.Input && o.HostAPI == d.HostAPI && o.Name == d.Name }
+	if slices.ContainsFunc(devices, same) {
 		return d.Name + " (" + d.Input + ")"
 	}
 	return d.Name
@@ -66,9 +67,10 @@ func listedName(devices []device.Device, d device.Device) string {
 // one's when a device is removed.
 func lastingInput(devices []device.Device, d device.Device) string {
 	system := func(d device.Device) string { name, _, _ := strings.Cut(d.Input, ":"); return name }
-	if slices.ContainsFunc(devices, func(o device.Device) bool {
+	same := func(o device.Device) bool {
 		return o.Input != d.Input && system(o) == system(d) && strings.EqualFold(o.Key(), d.Key())
-	}) {
+	}
+	if slices.ContainsFunc(devices, same) {
 		return d.Input
 	}
 	return system(d) + ":" + d.Key()
