@@ -141,9 +141,8 @@ func newStream(conn *websocket.Conn, config config, redactor *trace.Redactor) *S
 }
 
 func (s *Stream) start() {
-	s.goroutines.Add(2)
-	go s.read()
-	go s.ping()
+	s.goroutines.Go(s.read)
+	s.goroutines.Go(s.ping)
 }
 
 // Events delivers every message of the service in order, including those that

@@ -21,7 +21,6 @@ import (
 
 // read is the reader goroutine.
 func (s *Stream) read() {
-	defer s.goroutines.Done()
 	var cause error
 	defer func() {
 		info := s.ending(cause)
@@ -385,7 +384,6 @@ func (s *Stream) pinged(payload string) error {
 // pong also acknowledges what was sent before its ping. It also answers the
 // service's pings.
 func (s *Stream) ping() {
-	defer s.goroutines.Done()
 	defer s.recovered("pinging")
 	interval := s.config.pingEvery
 	timer := time.NewTimer(0)
