@@ -136,7 +136,7 @@ func unite(name string, parts []Lane) Lane {
 		}
 	}
 	if len(parts) > 1 {
-		slices.SortStableFunc(all, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
+		slices.SortStableFunc(all, byStart)
 		united := all[:0]
 		for _, t := range all {
 			if k := len(united); k > 0 && t.Start < united[k-1].End {

@@ -39,7 +39,7 @@ func FormatRTTM(name string, t Turn) string {
 // WriteRTTM writes turns in order of their starts, one line each.
 func WriteRTTM(w io.Writer, name string, turns []Turn) error {
 	turns = slices.Clone(turns)
-	slices.SortStableFunc(turns, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortStableFunc(turns, byStart)
 	b := bufio.NewWriter(w)
 	for _, t := range turns {
 		b.WriteString(FormatRTTM(name, t)) // Flush returns the first error

@@ -33,6 +33,8 @@ type Turn struct {
 	Text string `json:"text,omitempty"`
 }
 
+func byStart(a, b Turn) int { return cmp.Compare(a.Start, b.Start) }
+
 // Lane is everything that is known of one label.
 type Lane struct {
 	Speaker string
@@ -213,7 +215,7 @@ func (t *Timeline) EndOpen(at float64) []Turn {
 			finished = append(finished, t.add(l, l.missing(Turn{Speaker: l.Speaker, Start: l.OpenSince, End: Round1ms(at)}))...)
 		}
 	}
-	slices.SortStableFunc(finished, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortStableFunc(finished, byStart)
 	return finished
 }
 
@@ -255,7 +257,7 @@ func (t *Timeline) Snapshot() Snapshot {
 // edited: invalid turns are ignored, those of a speaker that overlap stay.
 func SnapshotOf(turns []Turn) (s Snapshot) {
 	turns = slices.Clone(turns)
-	slices.SortStableFunc(turns, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortStableFunc(turns, byStart)
 	index := map[string]int{}
 	for _, t := range turns {
 		t.Speaker, t.Start, t.End = Label(t.Speaker), Round1ms(t.Start), Round1ms(t.End)
@@ -284,7 +286,7 @@ func (s Snapshot) Turns() []Turn {
 		all = append(all, l.Turns...)
 		l.matched(all[len(all)-len(l.Turns):])
 	}
-	slices.SortStableFunc(all, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortStableFunc(all, byStart)
 	return all
 }
 
@@ -340,7 +342,7 @@ func (l *Lane) insert(turns []Turn) {
 		return
 	}
 	l.Turns = slices.Concat(l.Turns, turns)
-	slices.SortFunc(l.Turns, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortFunc(l.Turns, byStart)
 }
 
 // Round1ms rounds a time in seconds to whole milliseconds, the resolution of

@@ -114,7 +114,7 @@ func (a *App) conform(ctx context.Context, f *conformFlags) error {
 	if err := cmp.Or(a.printReport(f.format, table, report.JSON), writeReport(f.report, table), ctx.Err()); err != nil {
 		return err
 	}
-	if n := report.Summary[string(conform.Differs)]; n > 0 {
+	if n := report.Summary[conform.Differs]; n > 0 {
 		return hint.Add(fmt.Errorf("%d of %d rules differ", n, len(report.Rules)),
 			"The table says what was expected, what was observed, and which section states the rule; --only NAME repeats one.")
 	}

@@ -13,12 +13,12 @@ import (
 
 // Report is the report of a run. It contains no secrets.
 type Report struct {
-	OK      bool           `json:"ok"` // nothing differs
-	Server  string         `json:"server"`
-	Version string         `json:"version"`
-	Started string         `json:"started"`
-	Summary map[string]int `json:"summary"` // how many of each verdict
-	Rules   []reportRule   `json:"rules"`
+	OK      bool            `json:"ok"` // nothing differs
+	Server  string          `json:"server"`
+	Version string          `json:"version"`
+	Started string          `json:"started"`
+	Summary map[Verdict]int `json:"summary"` // how many of each verdict
+	Rules   []reportRule    `json:"rules"`
 }
 
 // reportRule is a rule and its verdict. Its JSON form is a contract.
@@ -36,10 +36,10 @@ type reportRule struct {
 // NewReport makes a report of results.
 func NewReport(server, version string, started time.Time, results []Result) Report {
 	r := Report{OK: true, Server: server, Version: version, Started: started.UTC().Format(time.RFC3339),
-		Summary: map[string]int{string(Holds): 0, string(Differs): 0, string(NotOffered): 0, string(Skipped): 0}}
+		Summary: map[Verdict]int{Holds: 0, Differs: 0, NotOffered: 0, Skipped: 0}}
 	for _, x := range results {
 		r.OK = r.OK && x.Verdict != Differs
-		r.Summary[string(x.Verdict)]++
+		r.Summary[x.Verdict]++
 		r.Rules = append(r.Rules, reportRule{x.Name, x.Verdict, x.Expected, x.Seen, x.Source(), x.Chosen, x.Slow,
 			math.Round(x.Took.Seconds()*1e4) / 10})
 	}
@@ -72,7 +72,7 @@ func (r Report) Table(w io.Writer, style check.Style) error {
 		}
 	}
 	fmt.Fprintf(&b, "\n%d rules: %d hold, %d differ, %d not offered, %d skipped\n", len(r.Rules),
-		r.Summary[string(Holds)], r.Summary[string(Differs)], r.Summary[string(NotOffered)], r.Summary[string(Skipped)])
+		r.Summary[Holds], r.Summary[Differs], r.Summary[NotOffered], r.Summary[Skipped])
 	_, err := io.WriteString(w, b.String())
 	return err
 }

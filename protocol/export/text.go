@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -139,23 +140,20 @@ func vttTime(s float64) string {
 
 // moment is a turn or a bookmark.
 type moment struct {
+	at       float64
 	turn     Turn
 	bookmark *protocol.Bookmark
 }
 
 // inTime are all turns and bookmarks in order of their starts; bookmarks come before
 // turns with the same start.
-func (d *Document) inTime() []moment {
-	all := make([]moment, 0, len(d.Turns)+len(d.Bookmarks))
-	b := 0
+func (d *Document) inTime() (all []moment) {
+	for i, b := range d.Bookmarks {
+		all = append(all, moment{at: b.At, bookmark: &d.Bookmarks[i]})
+	}
 	for _, t := range d.Turns {
-		for ; b < len(d.Bookmarks) && d.Bookmarks[b].At <= t.Start; b++ {
-			all = append(all, moment{bookmark: &d.Bookmarks[b]})
-		}
-		all = append(all, moment{turn: t})
+		all = append(all, moment{at: t.Start, turn: t})
 	}
-	for ; b < len(d.Bookmarks); b++ {
-		all = append(all, moment{bookmark: &d.Bookmarks[b]})
-	}
+	slices.SortStableFunc(all, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
