@@ -183,9 +183,14 @@ func (r *ResilientStream) EndOfStream() error {
 
 // Close ends the stream at once and returns when its goroutines have ended.
 func (r *ResilientStream) Close() {
+	r.abort()
+	<-r.over
+}
+
+// abort is Close without the wait.
+func (r *ResilientStream) abort() {
 	r.cancel()
 	r.current().Close()
-	<-r.over
 }
 
 func (r *ResilientStream) current() *Stream {

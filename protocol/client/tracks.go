@@ -65,8 +65,7 @@ func (t *Tracks) forward(track int, s *ResilientStream) {
 	if s.Wait().Err != nil {
 		for _, other := range t.streams {
 			if other != s {
-				other.cancel()
-				other.current().Close()
+				other.abort()
 			}
 		}
 	}
