@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -151,8 +150,6 @@ func checkSnapshot(t interface{ Fatalf(string, ...any) }, s Snapshot) {
 		t.Fatalf("the turns are not in order: %v", s.Turns())
 	}
 }
-
-func byStart(a, b Turn) int { return cmp.Compare(a.Start, b.Start) }
 
 // anyEvent draws events that collide often, and now and then an absurd one.
 func anyEvent() *rapid.Generator[Event] {
