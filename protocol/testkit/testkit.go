@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -82,24 +83,56 @@ func Must[V any](value V, err error) func(t T) V {
 	}
 }
 
-// Equal reports a value that is not the wanted one. about says what it is of.
-func Equal[V comparable](t interface {
+// R is a test that can report a failure and go on.
+type R interface {
 	T
 	Errorf(format string, args ...any)
-}, got, want V, about ...any) {
+}
+
+// Equal reports a value that is not the wanted one. about says what it is of.
+func Equal[V comparable](t R, got, want V, about ...any) {
 	if got == want {
 		return
 	}
 	t.Helper()
-	what := ""
-	if len(about) > 0 {
-		what = strings.TrimSuffix(fmt.Sprintln(about...), "\n") + ": "
-	}
 	format := "%s%v, want %v"
 	if _, text := any(got).(string); text {
 		format = "%s%q, want %q"
 	}
-	t.Errorf(format, what, got, want)
+	t.Errorf(format, prefix(about), got, want)
+}
+
+// EqualSlices is Equal for slices.
+func EqualSlices[S ~[]V, V comparable](t R, got, want S, about ...any) {
+	if slices.Equal(got, want) {
+		return
+	}
+	t.Helper()
+	format := "%s%+v, want %+v"
+	if _, text := any(got).([]string); text {
+		format = "%s%q, want %q"
+	}
+	t.Errorf(format, prefix(about), got, want)
+}
+
+// Contains reports a text that lacks a part.
+func Contains(t R, text, part string, about ...any) {
+	if strings.Contains(text, part) {
+		return
+	}
+	t.Helper()
+	format := "%s%q is not in %q"
+	if strings.Contains(text, "\n") {
+		format = "%s%q is not in\n%s"
+	}
+	t.Errorf(format, prefix(about), part, text)
+}
+
+func prefix(about []any) string {
+	if len(about) == 0 {
+		return ""
+	}
+	return strings.TrimSuffix(fmt.Sprintln(about...), "\n") + ": "
 }
 
 // HasMode ends the test if a file or folder has other permissions. Windows has none.

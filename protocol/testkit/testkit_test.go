@@ -23,6 +23,8 @@ func TestChecks(t *testing.T) {
 	Must(1, nil)(f)
 	Equal(f, "a", "a")
 	Equal(f, time.Second, time.Second, "the time")
+	EqualSlices(f, nil, []int{})
+	Contains(f, "text", "ex")
 	if len(*f) != 0 {
 		t.Errorf("reported although nothing is wrong: %q", *f)
 	}
@@ -32,7 +34,12 @@ func TestChecks(t *testing.T) {
 	}
 	Equal(f, "a\n", "b")
 	Equal(f, time.Second, time.Minute, "the time of", 2)
-	if want := (failures{"no file", "no network", `"a\n", want "b"`, "the time of 2: 1s, want 1m0s"}); !slices.Equal(*f, want) {
+	EqualSlices(f, []string{"a b"}, []string{"a", "b"}, "the words")
+	EqualSlices(f, []float64{0.5}, nil)
+	Contains(f, "text", "b", "the file")
+	Contains(f, "line\n", "b")
+	if want := (failures{"no file", "no network", `"a\n", want "b"`, "the time of 2: 1s, want 1m0s", `the words: ["a b"], want ["a" "b"]`,
+		"[0.5], want []", `the file: "b" is not in "text"`, "\"b\" is not in\nline\n"}); !slices.Equal(*f, want) {
 		t.Errorf("reported as %q, want %q", *f, want)
 	}
 }
