@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -204,51 +205,57 @@ func TestCheckWithoutEvents(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
-	fails(t, runCheck(t, serve(t, silent), testKey, testkit.Timeout, enoughSpeech*10, nil), "event", "no event", "Silence or noise")
 	other := protocoltest.Service{Stream: func(c *websocket.Conn) {
 		_ = c.WriteMessage(websocket.TextMessage, []byte(`{"type":"speaker_start","at":1}`))
-		protocoltest.UntilEnd(c)
-		protocoltest.CloseWith(c, 1000, "")
+		silent.Stream(c)
 	}}
-	fails(t, runCheck(t, serve(t, other), testKey, testkit.Timeout, enoughSpeech*10, nil), "event", `unknown types: ["speaker_start"]`, "conform")
+	for cause, c := range map[string]struct {
+		service protocoltest.Service
+		next    string
+	}{"no event": {silent, "Silence or noise"}, `unknown types: ["speaker_start"]`: {other, "conform"}} {
+		t.Run(cause, func(t *testing.T) {
+			t.Parallel()
+			fails(t, runCheck(t, serve(t, c.service), testKey, testkit.Timeout, enoughSpeech*10, nil), "event", cause, c.next)
+		})
+	}
 }
 
 // Pings tell a service that is slow or hangs from one that only does not end streams.
 func TestCheckPings(t *testing.T) {
 	t.Parallel()
-	pings := func(answer func(c *websocket.Conn, data string) error) string {
-		return serve(t, protocoltest.Service{Stream: func(c *websocket.Conn) {
-			c.SetPingHandler(func(data string) error { return answer(c, data) })
-			protocoltest.UntilEnd(c)
-			_, _, _ = c.ReadMessage()
-		}})
-	}
-	hangs := pings(func(*websocket.Conn, string) error { return nil })
-	r := runCheck(t, hangs, testKey, time.Second, 25, nil)
-	fails(t, r, "close", "did not close the stream within 1s after end_of_stream, and answered no ping behind the last 2.5 s", "operator")
-	if s := r.Stages[6]; s.State != Notice || s.Cause != "the service answers no ping" {
-		t.Errorf("%+v", s)
-	}
-	var answered atomic.Int32
-	ends := pings(func(c *websocket.Conn, data string) error {
-		if answered.Add(1) > 1 {
-			return nil
-		}
-		return c.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(testkit.Timeout))
-	})
-	r = runCheck(t, ends, testKey, time.Second, enoughSpeech*10, nil)
-	if s := r.Stages[6]; s.State != Notice || s.Cause != "the service answered no ping behind the last 5.0 s of audio" || !strings.Contains(s.Next, "network hangs") {
-		t.Errorf("%+v", s)
-	}
-	late := pings(func(c *websocket.Conn, data string) error {
-		time.AfterFunc(trace.MaxPong+time.Millisecond, func() {
-			_ = c.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(testkit.Timeout))
+	for name, c := range map[string]struct {
+		answer      func(ping int32, pong func()) // pings are counted from 1
+		chunks      int
+		cause, next string // cause is a regular expression
+	}{
+		"none": {func(int32, func()) {}, 25, "^the service answers no ping$", ""},
+		"first": {func(ping int32, pong func()) {
+			if ping == 1 {
+				pong()
+			}
+		}, enoughSpeech * 10, "^the service answered no ping behind the last 5.0 s of audio$", "network hangs"},
+		"late": {func(_ int32, pong func()) { time.AfterFunc(trace.MaxPong+time.Millisecond, pong) }, enoughSpeech * 10, "the answer to a ping took", "buffers messages"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var pings atomic.Int32
+			r := runCheck(t, serve(t, protocoltest.Service{Stream: func(conn *websocket.Conn) {
+				conn.SetPingHandler(func(data string) error {
+					c.answer(pings.Add(1), func() {
+						_ = conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(testkit.Timeout))
+					})
+					return nil
+				})
+				protocoltest.UntilEnd(conn)
+				_, _, _ = conn.ReadMessage()
+			}}), testKey, time.Second, c.chunks, nil)
+			if name == "none" {
+				fails(t, r, "close", "did not close the stream within 1s after end_of_stream, and answered no ping behind the last 2.5 s", "operator")
+			}
+			if s := r.Stages[6]; s.State != Notice || !regexp.MustCompile(c.cause).MatchString(s.Cause) || !strings.Contains(s.Next, c.next) {
+				t.Errorf("%+v", s)
+			}
 		})
-		return nil
-	})
-	r = runCheck(t, late, testKey, time.Second, enoughSpeech*10, nil)
-	if s := r.Stages[6]; s.State != Notice || !strings.Contains(s.Cause, "the answer to a ping took") || !strings.Contains(s.Next, "buffers messages") {
-		t.Errorf("%+v", s)
 	}
 }
 
