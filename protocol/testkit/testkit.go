@@ -1,4 +1,4 @@
-// Package testkit is what the tests of all packages share: checks of errors and goroutines,
+// Package testkit is what the tests of all packages share: checks of errors, values and goroutines,
 // waiting, processes, a buffer for the output of goroutines and processes, and small disks.
 package testkit
 
