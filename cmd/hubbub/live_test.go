@@ -5,12 +5,15 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/localserver/engine"
 	"hubbub/protocol"
 	"hubbub/protocol/testkit"
 )
@@ -27,6 +30,29 @@ func recordedSeconds(t *testing.T, path string) float64 {
 		if err != nil {
 			return float64(total) / capture.SampleRate
 		}
+	}
+}
+
+// TestTurnsOfTheEngine: client, TLS and server change nothing: the program's turns are those of the engine alone.
+func TestTurnsOfTheEngine(t *testing.T) {
+	t.Parallel()
+	file := talkFile(t, 0)
+	p := start(t, "live", "--input", file, "--pace", "fast", "--latency", "1s", "--output", "rttm")
+	p.ends(exitOK)
+	e := testkit.Must(engine.New(engine.Config{Latency: time.Second}))(t)
+	var events []engine.Event
+	for c := range capture.NewChunkReader(t.Context(), testkit.Must(capture.Open(t.Context(), capture.Spec{Input: file}))(t), capture.Fast).Chunks() {
+		events = e.Push(c.Samples, events)
+	}
+	timeline := protocol.NewTimeline()
+	for _, ev := range e.Flush(events) {
+		kind := map[engine.Kind]string{engine.Start: protocol.TypeSpeakerStart, engine.End: protocol.TypeSpeakerEnd}[ev.Kind]
+		timeline.Apply(protocol.NewSpeakerEvent(kind, ev.At.Seconds(), protocol.SpeakerLabel(ev.Speaker)))
+	}
+	var want bytes.Buffer
+	testkit.NoError(t, protocol.WriteRTTM(&want, "talk", timeline.Snapshot().Turns()))
+	if got := testkit.Must(protocol.ReadRTTM(strings.NewReader(p.output())))(t); len(got) == 0 || !slices.Equal(got, testkit.Must(protocol.ReadRTTM(bytes.NewReader(want.Bytes())))(t)) {
+		t.Errorf("the program:\n%sthe engine alone:\n%s", p.output(), want.String())
 	}
 }
 
