@@ -56,8 +56,7 @@ func TestChannels(t *testing.T) {
 		return src
 	}
 	file := func(selected Channels) Source {
-		src, err := Open(t.Context(), Spec{Input: path, Channels: selected})
-		testkit.NoError(t, err)
+		src := testkit.Must(Open(t.Context(), Spec{Input: path, Channels: selected}))(t)
 		return src
 	}
 	const both, low, high = 3, 1, 2
@@ -136,13 +135,9 @@ func TestOppositePhase(t *testing.T) {
 		for i := range tone {
 			binary.LittleEndian.PutUint16(b[44+4*i+2:], uint16(int16(c.second(i)*32767)))
 		}
-		src, err := Open(t.Context(), Spec{Input: write(t, "two.wav", b), Channels: c.selected})
-		testkit.NoError(t, err)
-		_, err = rest(t.Context(), src)
-		testkit.NoError(t, err)
-		if got := strings.Contains(strings.Join(src.Notices(), "\n"), "opposite phase"); got != c.want {
-			t.Errorf("%s: notices %q", c.name, src.Notices())
-		}
+		src := testkit.Must(Open(t.Context(), Spec{Input: write(t, "two.wav", b), Channels: c.selected}))(t)
+		testkit.Must(rest(t.Context(), src))(t)
+		testkit.Equal(t, strings.Contains(strings.Join(src.Notices(), "\n"), "opposite phase"), c.want, c.name, "notices", src.Notices())
 		testkit.NoError(t, src.Close())
 	}
 }

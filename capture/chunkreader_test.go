@@ -150,9 +150,7 @@ func TestAnHourInRealTime(t *testing.T) {
 		if last > 50*time.Millisecond {
 			t.Errorf("after an hour the stream is off by %v", last)
 		}
-		if got := s.Stats().Position; got != time.Hour {
-			t.Errorf("position %v", got)
-		}
+		testkit.Equal(t, s.Stats().Position, time.Hour, "position")
 		// 18 long stops are expected; the delay of each is made up within a second
 		// or so.
 		if over == 0 || over > 18*4*11 {
@@ -170,9 +168,7 @@ func TestSourceWaits(t *testing.T) {
 			s := NewChunkReader(context.Background(), src, Fast)
 			n := int64(0)
 			for c := range s.Chunks() {
-				if p := s.Stats().Position; p != time.Duration(n+1)*ChunkDuration {
-					t.Errorf("%v were read for chunk %d", p, n)
-				}
+				testkit.Equal(t, s.Stats().Position, time.Duration(n+1)*ChunkDuration, "were read for chunk", n)
 				if c.Seq != n {
 					t.Fatalf("chunk %d follows chunk %d", c.Seq, n-1)
 				}
@@ -182,9 +178,7 @@ func TestSourceWaits(t *testing.T) {
 			if n != chunks || st.Position != chunks*ChunkDuration {
 				t.Errorf("%d chunks, %+v", n, st)
 			}
-			if !slices.Equal(st.Notices, []string{"notice"}) {
-				t.Errorf("notices %q", st.Notices)
-			}
+			testkit.EqualSlices(t, st.Notices, []string{"notice"}, "notices")
 		})
 	}
 }

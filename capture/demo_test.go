@@ -17,8 +17,7 @@ type demoTurn struct {
 // demoTurns reads demo/demo.rttm.
 func demoTurns(t testing.TB) []demoTurn {
 	t.Helper()
-	b, err := os.ReadFile("demo/demo.rttm")
-	testkit.NoError(t, err)
+	b := testkit.Must(os.ReadFile("demo/demo.rttm"))(t)
 	var turns []demoTurn
 	for line := range strings.Lines(string(b)) {
 		f := strings.Fields(line)

@@ -94,12 +94,10 @@ func TestDamagedRecording(t *testing.T) {
 	if out, err := exec.Command("ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", "sine=duration=20", "-c:a", "pcm_s16le", path).CombinedOutput(); err != nil {
 		t.Fatalf("%s", out)
 	}
-	st, err := os.Stat(path)
-	testkit.NoError(t, err)
+	st := testkit.Must(os.Stat(path))(t)
 	for _, size := range []int64{st.Size(), st.Size() / 2} {
 		testkit.NoError(t, os.Truncate(path, size))
-		source, err := OpenRecording(t.Context(), path, Mix, DecoderStall)
-		testkit.NoError(t, err)
+		source := testkit.Must(OpenRecording(t.Context(), path, Mix, DecoderStall))(t)
 		if _, err := rest(t.Context(), source); err != nil {
 			t.Error(err)
 		}
@@ -121,10 +119,8 @@ func TestRecordingBeyondFullScale(t *testing.T) {
 		if out, err := exec.Command("ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", tone, "-c:a", "pcm_f32le", path).CombinedOutput(); err != nil {
 			t.Fatalf("%s", out)
 		}
-		source, err := OpenRecording(t.Context(), path, Mix, DecoderStall)
-		testkit.NoError(t, err)
-		got, err := rest(t.Context(), source)
-		testkit.NoError(t, err)
+		source := testkit.Must(OpenRecording(t.Context(), path, Mix, DecoderStall))(t)
+		got := testkit.Must(rest(t.Context(), source))(t)
 		want := capturetest.Tone(SampleRate, 400, SampleRate)
 		for i := range want {
 			want[i] *= float32(2 * amplitude)
@@ -151,8 +147,7 @@ func TestRecordingWithGaps(t *testing.T) {
 	join := func(name string, parts ...string) {
 		var all []byte
 		for _, part := range parts {
-			b, err := os.ReadFile(filepath.Join(dir, part))
-			testkit.NoError(t, err)
+			b := testkit.Must(os.ReadFile(filepath.Join(dir, part)))(t)
 			all = append(all, b...)
 		}
 		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), all, 0o600))
@@ -169,10 +164,8 @@ func TestRecordingWithGaps(t *testing.T) {
 	for name, want := range map[string]string{ // of each second, whether the tone is there
 		"late.mka": "  ======", "gap.mka": "=   ==", "back.oga": "============", "changes.ac3": "============",
 	} {
-		source, err := OpenRecording(t.Context(), filepath.Join(dir, name), Mix, DecoderStall)
-		testkit.NoError(t, err)
-		samples, err := rest(t.Context(), source)
-		testkit.NoError(t, err)
+		source := testkit.Must(OpenRecording(t.Context(), filepath.Join(dir, name), Mix, DecoderStall))(t)
+		samples := testkit.Must(rest(t.Context(), source))(t)
 		testkit.NoError(t, source.Close())
 		got := ""
 		for len(samples) >= SampleRate {
@@ -250,12 +243,8 @@ func TestDecoderLog(t *testing.T) {
 				t.Fatal(n, err)
 			}
 		}
-		if got, want := l.length(t.Context()), time.Hour+2*time.Minute+3500*time.Millisecond; got != want {
-			t.Errorf("length %v, want %v", got, want)
-		}
-		if got := l.errors.Last(); got != "[mov @ 0x55] moov atom not found" {
-			t.Errorf("error %q", got)
-		}
+		testkit.Equal(t, l.length(t.Context()), time.Hour+2*time.Minute+3500*time.Millisecond, "length")
+		testkit.Equal(t, l.errors.Last(), "[mov @ 0x55] moov atom not found", "error")
 	}
 	l := newDecoderLog()
 	lines := program.Lines{Each: l.take}

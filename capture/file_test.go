@@ -50,17 +50,14 @@ func TestRTTMName(t *testing.T) {
 	for path, want := range map[string]string{
 		"/x/monday.meeting.wav": "monday.meeting", "a b.flac": "a_b", ".hidden": ".hidden", ".hidden.wav": ".hidden", "noending": "noending", " .wav": "live", "/": "live",
 	} {
-		if got := RTTMName(path); got != want {
-			t.Errorf("%q: %q, want %q", path, got, want)
-		}
+		testkit.Equal(t, RTTMName(path), want, path)
 	}
 }
 
 // TestDemo: the conversation that was asked for has no notice, and its RTTM is
 // correct: there is speech in the turns and none outside.
 func TestDemo(t *testing.T) {
-	src, err := Open(context.Background(), Spec{Input: "demo"})
-	testkit.NoError(t, err)
+	src := testkit.Must(Open(context.Background(), Spec{Input: "demo"}))(t)
 	defer src.Close()
 	i := src.Info()
 	if i.Kind != Demo || i.Base != "live" || i.Notice != "" || i.Duration < 70*time.Second || i.Duration > 80*time.Second {
@@ -112,16 +109,14 @@ func TestDemo(t *testing.T) {
 // TestMemoryDoesNotGrow: memory does not depend on the length of the input.
 func TestMemoryDoesNotGrow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "long.wav")
-	f, err := os.Create(path)
-	testkit.NoError(t, err)
+	f := testkit.Must(os.Create(path))(t)
 	head := stereoWAV(22050, 0)
 	_, _ = f.Write(head)
 	if err := f.Truncate(int64(len(head)) + 120*22050*4); err != nil { // a sparse file: silence
 		t.Fatal(err)
 	}
 	_ = f.Close()
-	src, err := openPath(t, path)
-	testkit.NoError(t, err)
+	src := testkit.Must(openPath(t, path))(t)
 	buf := make([]float32, ChunkSamples)
 	total := 0
 	read := func(n int) {
@@ -139,17 +134,14 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	read(1 << 30)
 	runtime.ReadMemStats(&after)
-	if total != 120*SampleRate {
-		t.Errorf("%d samples of two minutes", total)
-	}
+	testkit.Equal(t, total, 120*SampleRate, "samples of two minutes")
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
 		t.Errorf("two minutes allocated %d bytes", grown)
 	}
 }
 
 func TestCancelledReadEnds(t *testing.T) {
-	src, err := openPath(t, "demo/demo.flac")
-	testkit.NoError(t, err)
+	src := testkit.Must(openPath(t, "demo/demo.flac"))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := src.Read(ctx, make([]float32, 10)); !errors.Is(err, context.Canceled) {

@@ -28,8 +28,7 @@ var children = map[string]func(){}
 // readAll reads a source in blocks of the given size to its end.
 func readAll(t testing.TB, src Source, block int) []float32 {
 	t.Helper()
-	all, err := drain(src, block)
-	testkit.NoError(t, err)
+	all := testkit.Must(drain(src, block))(t)
 	return all
 }
 

@@ -99,17 +99,14 @@ func TestMicIsConverted(t *testing.T) {
 	for len(x) < 15000 {
 		d.demand <- struct{}{}
 		d.demand <- struct{}{}
-		n, err := src.Read(context.Background(), buf)
-		testkit.NoError(t, err)
+		n := testkit.Must(src.Read(context.Background(), buf))(t)
 		x = append(x, buf[:n]...)
 	}
 	at, rest := capturetest.Power(x[1000:14000], SampleRate, 1000)
 	if math.Abs(capturetest.DB(at/0.125)) > 0.5 || capturetest.DB(rest/0.125) > -60 {
 		t.Errorf("the tone has %.2f dB, the rest has %.1f dB", capturetest.DB(at/0.125), capturetest.DB(rest/0.125))
 	}
-	if n := src.overflows(); n != 1 {
-		t.Errorf("%d overflows, want 1", n)
-	}
+	testkit.Equal(t, src.overflows(), 1, "overflows")
 	close(d.demand)
 	if err := src.Close(); err != nil || d.closed.Load() != 1 {
 		t.Errorf("%v, closed %d times", err, d.closed.Load())
@@ -138,9 +135,7 @@ func TestMicThatStalls(t *testing.T) {
 		t.Errorf("%d samples, then %v", len(x), err)
 	}
 	_, _ = src.Close(), src.Close() // as every attempt to reopen it does
-	if d.closed.Load() != 0 {
-		t.Error("a device was closed while it was being read")
-	}
+	testkit.Equal(t, d.closed.Load(), 0, "a device was closed while it was being read")
 	if notices := src.Notices(); len(notices) != 1 || !strings.Contains(notices[0], "did not respond") {
 		t.Errorf("notices %q", notices)
 	}
@@ -180,9 +175,7 @@ func TestMicWaitsForItsReader(t *testing.T) {
 		d := &fakeDevice{rate: SampleRate, channels: 1, tone: noisy(blocks * ChunkSamples), failAt: blocks + 1}
 		src := openWith(t, "", Mic, elapsed, func(string) (device.Stream, error) { return d, nil })
 		synctest.Wait()
-		if d.reads != micQueue+1 {
-			t.Errorf("%d blocks were read", d.reads)
-		}
+		testkit.Equal(t, d.reads, micQueue+1, "blocks were read")
 		x, err := drain(src, ChunkSamples)
 		if !slices.Equal(x, d.tone) || src.overflows() != 0 {
 			t.Errorf("%d samples of %d, %d overflows, then %v", len(x), len(d.tone), src.overflows(), err)
@@ -199,9 +192,7 @@ func TestMicOfAProgramThatWasStopped(t *testing.T) {
 		now := func() time.Duration { return time.Hour + time.Duration(stopped.Load()) }
 		src := openWith(t, "", Mic, now, func(string) (device.Stream, error) { return d, nil })
 		d.demand <- struct{}{}
-		if _, err := src.Read(t.Context(), make([]float32, ChunkSamples)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(src.Read(t.Context(), make([]float32, ChunkSamples)))(t)
 		stopped.Store(int64(20 * time.Second))
 		for range cap(d.demand) {
 			d.demand <- struct{}{}
@@ -210,9 +201,7 @@ func TestMicOfAProgramThatWasStopped(t *testing.T) {
 		if _, err := src.Read(t.Context(), make([]float32, ChunkSamples)); err == nil {
 			t.Error("the pause is not noticed")
 		}
-		if n := src.overflows(); n != 0 {
-			t.Errorf("%d overflows", n)
-		}
+		testkit.Equal(t, src.overflows(), 0, "overflows")
 		close(d.demand)
 		_ = src.Close()
 	})
@@ -259,8 +248,7 @@ func TestDemoWithoutMicrophone(t *testing.T) {
 	none := func(context.Context, string, Channels) (*microphone, error) {
 		return nil, hint.Errorf("", "%w on this machine", device.ErrNone)
 	}
-	src, err := openDefault(context.Background(), Mix, none)
-	testkit.NoError(t, err)
+	src := testkit.Must(openDefault(context.Background(), Mix, none))(t)
 	defer src.Close()
 	if i := src.Info(); i.Kind != Demo || !strings.Contains(i.Notice, "no capture device") {
 		t.Errorf("%+v", i)

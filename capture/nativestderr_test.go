@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hubbub/capture/device"
+	"hubbub/protocol/testkit"
 )
 
 func init() { children["native stderr"] = nativeStderrChild }
@@ -75,7 +76,5 @@ func TestNativeStderrIsDiscarded(t *testing.T) {
 	if ours != report.Lines {
 		t.Errorf("%d of our own %d lines arrived", ours, report.Lines)
 	}
-	if !strings.Contains(report.Error, "device") {
-		t.Errorf("the error is %q", report.Error)
-	}
+	testkit.Contains(t, report.Error, "device", "the error")
 }

@@ -285,12 +285,9 @@ func TestOutageOfSpeakers(t *testing.T) {
 	m := openFake(t, speaking(0, 0), time.Minute)
 	m.kind = Speakers
 	m.release(t.Context())
-	next, err := m.openAgain(t.Context(), m.device.Key())
-	testkit.NoError(t, err)
+	next := testkit.Must(m.openAgain(t.Context(), m.device.Key()))(t)
 	defer next.Close()
-	if kind := next.Info().Kind; kind != Speakers {
-		t.Errorf("the kind is %s, want %s", kind, Speakers)
-	}
+	testkit.Equal(t, next.Info().Kind, Speakers, "the kind")
 }
 
 // TestSilence: a muted device, or one whose sound was never above the noise floor,
@@ -319,9 +316,7 @@ func TestSilence(t *testing.T) {
 				t.Errorf("%s: %v after %d chunks", c.name, got, i+2)
 			}
 		}
-		if got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		testkit.Equal(t, got, c.want, c.name)
 		s.add(loud)
 		if got = s.state(); got != NotSilent {
 			t.Errorf("%s: %v after a sound", c.name, got)

@@ -313,9 +313,7 @@ func TestPairLosesTheStandIn(t *testing.T) {
 	m.cancel = cancel
 	x := make([]float32, ChunkSamples)
 	for m.lost == nil {
-		if _, err := m.Read(t.Context(), x); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(m.Read(t.Context(), x))(t)
 	}
 	if ctx.Err() == nil {
 		t.Error("the lost device gives way while it is reopened")
@@ -342,8 +340,7 @@ func TestPairFailsWithinABlock(t *testing.T) {
 			x := make([]float32, 2*ChunkSamples)
 			frames := 0
 			for p.first.lost == nil || p.second.lost == nil {
-				n, err := p.Read(t.Context(), x)
-				testkit.NoError(t, err)
+				n := testkit.Must(p.Read(t.Context(), x))(t)
 				frames += n / 2
 			}
 			if p.first.samples != int64(frames) {

@@ -42,8 +42,7 @@ func TestNamedPipe(t *testing.T) {
 		_, _ = w.Write(rawFloats(want))
 		_ = w.Close()
 	}()
-	src, err := openPath(t, path)
-	testkit.NoError(t, err)
+	src := testkit.Must(openPath(t, path))(t)
 	if i := src.Info(); i.Kind != File || i.Base != "fifo" {
 		t.Errorf("%+v", i)
 	}

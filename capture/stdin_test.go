@@ -59,8 +59,7 @@ func TestRawInput(t *testing.T) {
 func TestSamplesThatAreNoNumbers(t *testing.T) {
 	x := capturetest.Tone(SampleRate, 440, 1600)
 	x[100], x[101], x[102] = float32(math.NaN()), float32(math.Inf(1)), 1e30
-	src, err := openReader(t, bytes.NewReader(rawFloats(x)))
-	testkit.NoError(t, err)
+	src := testkit.Must(openReader(t, bytes.NewReader(rawFloats(x))))(t)
 	got := readAll(t, src, 160)
 	x[100], x[101], x[102] = 0, 0, 0
 	capturetest.Same(t, "cleaned", got, x, 0)
@@ -82,8 +81,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 
 func TestRawInputThatEndsWithinASample(t *testing.T) {
 	want := capturetest.Tone(SampleRate, 440, 500)
-	src, err := openReader(t, bytes.NewReader(rawFloats(want)[:1999]))
-	testkit.NoError(t, err)
+	src := testkit.Must(openReader(t, bytes.NewReader(rawFloats(want)[:1999])))(t)
 	capturetest.Same(t, "cut", readAll(t, src, 333), want[:499], 0)
 	if n := src.Notices(); len(n) != 1 || !strings.Contains(n[0], "3 extra bytes") {
 		t.Errorf("notices %q", n)
@@ -114,16 +112,14 @@ func TestInputThatIsNoAudio(t *testing.T) {
 // TestRawInputThatBeginsWithSilence: it is of any format. What follows says whether the samples are floats.
 func TestRawInputThatBeginsWithSilence(t *testing.T) {
 	x := append(make([]float32, SampleRate), capturetest.Tone(SampleRate, 440, SampleRate)...)
-	src, err := openReader(t, bytes.NewReader(rawFloats(x)))
-	testkit.NoError(t, err)
+	src := testkit.Must(openReader(t, bytes.NewReader(rawFloats(x))))(t)
 	capturetest.Same(t, "floats", readAll(t, src, 333), x, 0)
 
 	var pcm []byte
 	for _, v := range x {
 		pcm = binary.LittleEndian.AppendUint16(pcm, uint16(int16(v*20000)))
 	}
-	src, err = openReader(t, &pieces{r: bytes.NewReader(pcm)})
-	testkit.NoError(t, err)
+	src = testkit.Must(openReader(t, &pieces{r: bytes.NewReader(pcm)}))(t)
 	if got, err := drain(src, 333); err == nil || !strings.Contains(err.Error(), "neither WAV nor raw") || hint.Of(err) == "" {
 		t.Errorf("16 bits: %d samples, %v", len(got), err)
 	}
@@ -131,11 +127,8 @@ func TestRawInputThatBeginsWithSilence(t *testing.T) {
 
 // TestFLACFromAPipe: the format of a pipe is detected from the content.
 func TestFLACFromAPipe(t *testing.T) {
-	src, err := openReader(t, iotest.HalfReader(bytes.NewReader(demoFLAC)))
-	testkit.NoError(t, err)
-	if n := len(readAll(t, src, 1600)); n != 1260640 {
-		t.Errorf("%d samples of the demo", n)
-	}
+	src := testkit.Must(openReader(t, iotest.HalfReader(bytes.NewReader(demoFLAC))))(t)
+	testkit.Equal(t, len(readAll(t, src, 1600)), 1260640, "samples of the demo")
 }
 
 // TestPausedPipe: a pipe that pauses has not ended.
@@ -151,8 +144,7 @@ func TestPausedPipe(t *testing.T) {
 		_, _ = w.Write(b[5001:])
 		_ = w.Close()
 	}()
-	src, err := openReader(t, r)
-	testkit.NoError(t, err)
+	src := testkit.Must(openReader(t, r))(t)
 	capturetest.Same(t, "paused", readAll(t, src, 1600), x, 0)
 }
 
@@ -174,8 +166,7 @@ func TestIdlePipeIsCancelled(t *testing.T) {
 	defer w2.Close()
 	defer r2.Close()
 	go func() { _, _ = w2.Write(rawFloats(capturetest.Tone(SampleRate, 440, 1700))) }() // more than a pipe of Windows has room for
-	src, err := Open(context.Background(), Spec{Input: "-", Stdin: r2})
-	testkit.NoError(t, err)
+	src := testkit.Must(Open(context.Background(), Spec{Input: "-", Stdin: r2}))(t)
 	ctx2, cancel2 := context.WithCancel(context.Background())
 	defer cancel2()
 	s := NewChunkReader(ctx2, src, Fast)
@@ -208,8 +199,7 @@ func TestAReaderThatFails(t *testing.T) {
 		}
 	}
 	x := capturetest.Tone(SampleRate, 440, 500)
-	src, err := openReader(t, io.MultiReader(bytes.NewReader(rawFloats(x)), failing{}))
-	testkit.NoError(t, err)
+	src := testkit.Must(openReader(t, io.MultiReader(bytes.NewReader(rawFloats(x)), failing{})))(t)
 	got, err := drain(src, 100)
 	capturetest.Same(t, "before the failure", got, x, 0)
 	if err == nil || !strings.Contains(err.Error(), "input/output") || hint.Of(err) == "" {

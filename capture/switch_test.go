@@ -61,9 +61,7 @@ func TestSwitch(t *testing.T) {
 			}
 		}()
 		name, err := x.Switch(t.Context(), "mic:headset")
-		if name != "mic:headset" {
-			t.Error(name, err)
-		}
+		testkit.Equal(t, name, "mic:headset", err)
 		wait(time.Second)
 		if st := x.Stats(); st.Device != "mic:headset" || len(st.Gaps) != 0 || st.Overflows != 2 || desk.closed.Load() != 1 {
 			t.Errorf("%q is used, gaps %v, %d overflows, the first device was closed %d times", st.Device, st.Gaps, st.Overflows, desk.closed.Load())
@@ -96,8 +94,7 @@ func TestSwitchInAnOutage(t *testing.T) {
 		if x.Stats().Outage == nil {
 			t.Fatal("there is no outage")
 		}
-		_, err := x.Switch(t.Context(), "mic:headset")
-		testkit.NoError(t, err)
+		testkit.Must(x.Switch(t.Context(), "mic:headset"))(t)
 		wait(4 * time.Second)
 		st := x.Stats()
 		if st.Outage != nil || len(st.Gaps) != 1 || st.Gaps[0].Start > 3.2 || st.Gaps[0].End < 7.8 || st.Gaps[0].End > 8.5 {
@@ -128,8 +125,7 @@ func TestSwitchFromAStalledDevice(t *testing.T) {
 		}
 	}()
 	<-reopening
-	_, err := r.Switch(t.Context(), "mic:other")
-	testkit.NoError(t, err)
+	testkit.Must(r.Switch(t.Context(), "mic:other"))(t)
 	close(stalled.release)
 	end()
 	<-done
@@ -157,8 +153,7 @@ func TestSwitchFromAStandIn(t *testing.T) {
 		if st := x.Stats(); st.StandsIn != "headset" {
 			t.Fatalf("%+v", st)
 		}
-		_, err := x.Switch(t.Context(), "mic:other")
-		testkit.NoError(t, err)
+		testkit.Must(x.Switch(t.Context(), "mic:other"))(t)
 		wait(20 * time.Second)
 		if st := x.Stats(); st.Device != "mic:other" || st.StandsIn != "" || opened != 0 {
 			t.Errorf("%+v, the headset was opened %d times", st, opened)

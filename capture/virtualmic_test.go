@@ -96,8 +96,7 @@ func TestVirtualMicrophone(t *testing.T) {
 		x = append(x, capturetest.Tone(SampleRate, f, SampleRate/5)...)
 		x = append(x, make([]float32, SampleRate/5)...)
 	}
-	w, err := audiofile.CreateWAV(played)
-	testkit.NoError(t, err)
+	w := testkit.Must(audiofile.CreateWAV(played))(t)
 	testkit.NoError(t, w.Write(x))
 	testkit.NoError(t, w.Close())
 	server.Run(t, "paplay", "--device=mic", played)
@@ -108,12 +107,9 @@ func TestVirtualMicrophone(t *testing.T) {
 	if err := r.child.Wait(); err != nil {
 		t.Errorf("the recorder ended with %v", err)
 	}
-	if text := r.stderr.String(); text != "" {
-		t.Errorf("on standard error: %s", text)
-	}
+	testkit.Equal(t, r.stderr.String(), "", "on standard error")
 
-	src, err := Open(context.Background(), Spec{Input: recording})
-	testkit.NoError(t, err)
+	src := testkit.Must(Open(context.Background(), Spec{Input: recording}))(t)
 	defer src.Close()
 	captured := readAll(t, src, ChunkSamples)
 	if d := math.Abs(float64(len(captured))/SampleRate - report.Captured); d > 0.11 {
@@ -158,14 +154,9 @@ func TestSoundServerThatHangs(t *testing.T) {
 	if err := r.child.Wait(); err != nil {
 		t.Errorf("the recorder ended with %v", err)
 	}
-	if text := r.stderr.String(); text != "" {
-		t.Errorf("on standard error: %s", text)
-	}
-	if !strings.Contains(report.Error, "stopped delivering audio") {
-		t.Errorf("%q", report.Error)
-	}
-	src, err := Open(context.Background(), Spec{Input: recording})
-	testkit.NoError(t, err)
+	testkit.Equal(t, r.stderr.String(), "", "on standard error")
+	testkit.Contains(t, report.Error, "stopped delivering audio")
+	src := testkit.Must(Open(context.Background(), Spec{Input: recording}))(t)
 	defer src.Close()
 	if n := float64(len(readAll(t, src, ChunkSamples))) / SampleRate; math.Abs(n-report.Captured) > 0.11 {
 		t.Errorf("%.2f s captured, %.2f s recorded", report.Captured, n)
@@ -187,8 +178,7 @@ func startRecorder(t *testing.T, env []string, path string) *recordingChild {
 	r := &recordingChild{t: t, child: exec.Command(os.Args[0]), stderr: &testkit.Buffer{}}
 	r.child.Env = append(env, asChild+"=microphone", "HUBBUB_CAPTURE_PATH="+path)
 	r.child.Stderr = r.stderr
-	out, err := r.child.StdoutPipe()
-	testkit.NoError(t, err)
+	out := testkit.Must(r.child.StdoutPipe())(t)
 	testkit.Start(t, r.child)
 	watchdog := time.AfterFunc(90*time.Second, func() { _ = r.child.Process.Kill() })
 	t.Cleanup(func() {

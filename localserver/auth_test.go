@@ -11,8 +11,7 @@ import (
 
 func mustKey(t testing.TB, dir, account, plan string, life time.Duration, now time.Time) string {
 	t.Helper()
-	key, err := apikeys.Create(dir, apikeys.Spec{Account: account, Plan: plan, Expires: life}, now)
-	testkit.NoError(t, err)
+	key := testkit.Must(apikeys.Create(dir, apikeys.Spec{Account: account, Plan: plan, Expires: life}, now))(t)
 	return key
 }
 

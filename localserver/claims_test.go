@@ -64,9 +64,7 @@ func TestUnknownOutcomeKeepsTheToken(t *testing.T) {
 				_, locked := h.tokenLocks.locks.Load(later.ID)
 				return !locked
 			})
-			if st := h.status(later.ID); st.Status != "created" {
-				t.Errorf("status %s", st.Status)
-			}
+			testkit.Equal(t, h.status(later.ID).Status, "created", "status")
 			var in atomic.Int64
 			var all sync.WaitGroup
 			for range 10 {

@@ -42,9 +42,7 @@ func (a *acknowledged) holds(t *testing.T, nodes ...*host) {
 			// The end of a stream in an outage is delivered after it.
 			var st protocol.LiveStatus
 			testkit.Eventually(t, "an end", func() bool { st = h.retriedStatus(id); return st.Status != "running" })
-			if st.Status != want {
-				t.Errorf("node %d: stream %s reads %s, want %s", i, id, st.Status, want)
-			}
+			testkit.Equal(t, st.Status, want, "node", i, "stream", id, "reads")
 		}
 		for _, url := range a.used {
 			h.eventuallyRefused(h.here(url))
@@ -98,9 +96,7 @@ func TestClusterOfNodes(t *testing.T) {
 	onC.next()
 	for i, h := range all {
 		for _, s := range []*testStream{onA, onC} {
-			if st := h.retriedStatus(s.id); st.Status != "running" {
-				t.Errorf("node %d: %s reads %s", i, s.id, st.Status)
-			}
+			testkit.Equal(t, h.retriedStatus(s.id).Status, "running", "node", i, s.id, "reads")
 		}
 	}
 	// Watchers on every node get the same events, and how the stream ends.
@@ -114,17 +110,13 @@ func TestClusterOfNodes(t *testing.T) {
 	a.becomes(onC.id, "error")
 	t.Logf("the dead node's stream read error after %.1f s", time.Since(killed).Seconds())
 	b.becomes(onC.id, "error")
-	if st := b.status(onA.id); st.Status != "running" {
-		t.Errorf("the live node's stream reads %s", st.Status)
-	}
+	testkit.Equal(t, b.status(onA.id).Status, "running", "the live node's stream reads")
 	stored := b.stored(onC.id)
 	if len(stored) != 4 || !strings.Contains(stored[2], "speaker_start") || !strings.Contains(stored[3], "speaker_end") {
 		t.Errorf("stored of the dead node's stream: %q", stored)
 	}
 	dying.rest(ofDying).ends(t, "watcher of the dead node's stream", "error", "error: "+causeNodeDied)
-	if !slices.Equal(ofDying.events, stored) {
-		t.Errorf("watched of the dead node's stream: %q", ofDying.events)
-	}
+	testkit.EqualSlices(t, ofDying.events, stored, "watched of the dead node's stream")
 	onA.exchange()
 	onA.end()
 	onA.closes(1000)
@@ -146,9 +138,7 @@ func streamsOfAllNodes(t *testing.T, all []*host, promised *acknowledged) {
 			t.Errorf("node %d: the address is %s", i, l.URL)
 		}
 		for j, other := range all {
-			if st := other.retriedStatus(l.ID); st.Status != "created" {
-				t.Errorf("created on %d, read on %d: %s", i, j, st.Status)
-			}
+			testkit.Equal(t, other.retriedStatus(l.ID).Status, "created", "created on", i, "read on", j)
 		}
 		promised.status[l.ID] = "created"
 	}
@@ -248,9 +238,7 @@ func TestClusterOfStores(t *testing.T) {
 	nats[2].unpause()
 
 	// No node was considered dead meanwhile, and everything was stored.
-	if st := b.retriedStatus(s.id); st.Status != "running" {
-		t.Errorf("the stream reads %s", st.Status)
-	}
+	testkit.Equal(t, b.retriedStatus(s.id).Status, "running", "the stream reads")
 	s.exchange()
 	s.completes()
 	promised.status[s.id] = "done"
@@ -264,9 +252,7 @@ func TestClusterOfStores(t *testing.T) {
 			t.Errorf("%d events are stored, want %d: %q", len(stored), want, stored)
 		}
 	}
-	if a.counters.Lost.Load()+b.counters.Lost.Load() != 0 {
-		t.Error("events were lost")
-	}
+	testkit.Equal(t, a.counters.Lost.Load()+b.counters.Lost.Load(), 0, "events were lost")
 }
 
 // withoutMajority stops a second NATS server: no majority is left. Nothing is

@@ -86,8 +86,7 @@ func TestClusterOfJobs(t *testing.T) {
 func TestClusterOfRecords(t *testing.T) {
 	var nodes [2]*store.Store
 	for i, n := range natsCluster(t)[:2] {
-		s, err := store.Open(t.Context(), store.Options{URL: n.url})
-		testkit.NoError(t, err)
+		s := testkit.Must(store.Open(t.Context(), store.Options{URL: n.url}))(t)
 		t.Cleanup(func() { _ = s.Close() })
 		nodes[i] = s
 	}

@@ -70,8 +70,7 @@ func TestClusterOfMedia(t *testing.T) {
 func objectsOfBothNodes(t *testing.T, a, b *host) (content string) {
 	t.Helper()
 	elsewhere := func(address string, h *host) string {
-		u, err := url.Parse(address)
-		testkit.NoError(t, err)
+		u := testkit.Must(url.Parse(address))(t)
 		return h.url + u.Path
 	}
 	body := strings.Repeat("0123456789abcdef", 1<<16)
@@ -211,15 +210,10 @@ func replacedOnOtherNode(t *testing.T, a, b *host) {
 	}
 	put := func(name, body string) {
 		t.Helper()
-		w, err := b.Server.store.CreateMedia(ctx, "default", name, time.Now)
-		testkit.NoError(t, err)
+		w := testkit.Must(b.Server.store.CreateMedia(ctx, "default", name, time.Now))(t)
 		defer w.Abort()
-		if _, err := w.Write([]byte(body)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Commit(nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(w.Write([]byte(body)))(t)
+		testkit.Must(w.Commit(nil))(t)
 	}
 	testkit.Eventually(t, "nothing but x", func() bool {
 		objects, _, _ := b.Server.store.ListMedia(ctx, "default", time.Now())
@@ -227,8 +221,7 @@ func replacedOnOtherNode(t *testing.T, a, b *host) {
 	})
 	before := used()
 	put("read", "0123456789")
-	r, err := a.Server.store.OpenMedia(ctx, "default", "read", time.Now())
-	testkit.NoError(t, err)
+	r := testkit.Must(a.Server.store.OpenMedia(ctx, "default", "read", time.Now()))(t)
 	put("read", "new")
 	testkit.Eventually(t, "both objects", func() bool { return used() == before+13 })
 	if raw, err := io.ReadAll(r); string(raw) != "0123456789" || err != nil {

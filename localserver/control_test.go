@@ -63,9 +63,7 @@ func TestBackupOfARunningServer(t *testing.T) {
 		if got := h2.status(first.id); got.Status != protocol.StatusDone {
 			t.Errorf("%+v", got)
 		}
-		if got := h2.status(running.id).Status; got != open {
-			t.Errorf("the open stream reads %s", got)
-		}
+		testkit.Equal(t, h2.status(running.id).Status, open, "the open stream reads")
 		if got := h2.at("GET", h2.ask("output", "media://live/"+first.id+"/turns.json"), nil).body; !bytes.Equal(got, turns) {
 			t.Errorf("turns %s, before %s", got, turns)
 		}
@@ -74,9 +72,7 @@ func TestBackupOfARunningServer(t *testing.T) {
 		if res := h2.at("GET", h2.url+mediaPath+path, nil); !bytes.Equal(res.body, object) {
 			t.Errorf("%d, %d bytes", res.StatusCode, len(res.body))
 		}
-		if code := h2.accepts(key); code != 200 {
-			t.Errorf("a request with the key returns %d", code)
-		}
+		testkit.Equal(t, h2.accepts(key), 200, "a request with the key returns")
 		next := h2.open()
 		next.chunks(1)
 		next.end()
@@ -141,8 +137,7 @@ func TestBackupOfALongPath(t *testing.T) {
 // connection, because the backup has failed, uses the folder, which is no reason to open it.
 func TestBackupOfAServerThatFails(t *testing.T) {
 	dir := testkit.ShortTempDir(t)
-	l, err := net.Listen("unix", filepath.Join(dir, controlFile))
-	testkit.NoError(t, err)
+	l := testkit.Must(net.Listen("unix", filepath.Join(dir, controlFile)))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	check := func(limit time.Duration, want string) {
 		t.Helper()

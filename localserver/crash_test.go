@@ -49,8 +49,7 @@ func process(t *testing.T, dir string, env ...string) (line string, kill func())
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(append(os.Environ(), childDir+"="+dir), env...)
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	testkit.NoError(t, err)
+	out := testkit.Must(cmd.StdoutPipe())(t)
 	testkit.Start(t, cmd)
 	kill = sync.OnceFunc(func() {
 		_ = cmd.Process.Kill()
@@ -70,8 +69,7 @@ func clientOfProcess(t *testing.T, dir, line string) *host {
 	if !ready {
 		t.Fatalf("the server says %q", line)
 	}
-	pair, err := certificate.Create(dir, time.Now(), "127.0.0.1")
-	testkit.NoError(t, err)
+	pair := testkit.Must(certificate.Create(dir, time.Now(), "127.0.0.1"))(t)
 	return clientOf(t, url, pair.CAPEM())
 }
 
@@ -100,9 +98,7 @@ func TestKilledServerComesBack(t *testing.T) {
 
 	again := serve(t, func(o *setup) { o.DataDir = dir })
 	for id, want := range map[string]string{waiting.ID: "created", done.id: "done", running.id: "error"} {
-		if st := again.status(id); st.Status != want {
-			t.Errorf("status %s, want %s", st.Status, want)
-		}
+		testkit.Equal(t, again.status(id).Status, want, "status")
 	}
 	if got := again.stored(running.id); len(got) != 2 || !strings.Contains(got[0], "speaker_start") || !strings.Contains(got[1], "speaker_end") {
 		t.Errorf("stored of the running one: %q", got)

@@ -74,13 +74,10 @@ func TestBodyThatWasPermitted(t *testing.T) {
 	_, err = fmt.Fprintf(conn, "POST /v1/live HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", testKey, len(body))
 	testkit.NoError(t, err)
 	in := bufio.NewReader(conn)
-	res, err := http.ReadResponse(in, nil)
-	testkit.NoError(t, err)
+	res := testkit.Must(http.ReadResponse(in, nil))(t)
 	read(t, res).hasStatus(t, "the permission", http.StatusContinue)
-	_, err = io.WriteString(conn, body)
-	testkit.NoError(t, err)
-	res, err = http.ReadResponse(in, nil)
-	testkit.NoError(t, err)
+	testkit.Must(io.WriteString(conn, body))(t)
+	res = testkit.Must(http.ReadResponse(in, nil))(t)
 	read(t, res).hasStatus(t, "the response", http.StatusRequestEntityTooLarge)
 }
 
@@ -181,9 +178,7 @@ func TestWarningAboutWritableFiles(t *testing.T) {
 		t.Helper()
 		var log logBuffer
 		h := serve(t, log.use, func(o *setup) { o.DataDir = dir })
-		if n := log.count("other users of this machine can change"); n != want {
-			t.Errorf("%d warnings, want %d: %s", n, want, log.String())
-		}
+		testkit.Equal(t, log.count("other users of this machine can change"), want, "warnings", log.String())
 		testkit.NoError(t, h.Shutdown(t.Context()))
 	}
 	_ = os.Chmod(dir, 0o700)
@@ -213,9 +208,7 @@ func TestUnreadableVoicesUseNoToken(t *testing.T) {
 	for range 2 {
 		h.refused(second.URL, 503)
 	}
-	if got := h.status(second.ID).Status; got != "created" {
-		t.Errorf("status %s", got)
-	}
+	testkit.Equal(t, h.status(second.ID).Status, "created", "status")
 	testkit.NoError(t, h.store.PutSnapshot(t.Context(), first.id, snapshot, 0))
 	_ = h.openNow(second).Close()
 }

@@ -24,8 +24,7 @@ func demoAudio(t testing.TB, seconds int) []float32 {
 
 func voiceprintOf(t testing.TB, samples []float32) string {
 	t.Helper()
-	v, err := voiceprint.Make(samples)
-	testkit.NoError(t, err)
+	v := testkit.Must(voiceprint.Make(samples))(t)
 	return v.String()
 }
 
@@ -78,12 +77,9 @@ func TestEnrolledPeopleAreRecognised(t *testing.T) {
 		return err
 	})
 	testkit.NoError(t, err)
-	turns, err := h.turns(t.Context(), live.ID)
-	testkit.NoError(t, err)
+	turns := testkit.Must(h.turns(t.Context(), live.ID))(t)
 	for _, turn := range turns {
-		if turn.Match != matches[turn.Speaker] {
-			t.Errorf("turns.json: %+v", turn)
-		}
+		testkit.Equal(t, turn.Match, matches[turn.Speaker], "turns.json", turn)
 	}
 }
 
@@ -93,8 +89,7 @@ func TestAResumedStreamKeepsItsMatches(t *testing.T) {
 	t.Parallel()
 	h := serve(t, func(o *setup) { o.NewDiarizer, o.Unpaced = nil, true })
 	x := demoAudio(t, 32)
-	people, err := json.Marshal([]protocol.LabelledVoiceprint{{Label: "Sam", Voiceprint: voiceprintOf(t, x[417600:476800])}})
-	testkit.NoError(t, err)
+	people := testkit.Must(json.Marshal([]protocol.LabelledVoiceprint{{Label: "Sam", Voiceprint: voiceprintOf(t, x[417600:476800])}}))(t)
 	play := func(samples []float32, input string) (live protocol.LiveStream, matched, unmatched int) {
 		live = h.createWith(input)
 		s := h.openAt(live)

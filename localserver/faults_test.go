@@ -26,8 +26,7 @@ func withFaults(t *testing.T, specs ...string) func(*setup) {
 	t.Helper()
 	return func(o *setup) {
 		for _, spec := range specs {
-			f, err := faults.Parse(spec)
-			testkit.NoError(t, err)
+			f := testkit.Must(faults.Parse(spec))(t)
 			o.Faults = append(o.Faults, f)
 		}
 		withEngine(twoTurns)(o)
@@ -157,9 +156,7 @@ func TestMute(t *testing.T) {
 		if spec == "mute" && (err == nil || !isTimeoutError(err)) || spec != "mute" && err != nil {
 			t.Errorf("%s: %v", spec, err)
 		}
-		if got := s.pongs.Load() == 1; got != pongs {
-			t.Errorf("%s: pong %v", spec, got)
-		}
+		testkit.Equal(t, s.pongs.Load() == 1, pongs, spec, "pong")
 		_ = s.Close()
 	}
 }
@@ -183,9 +180,7 @@ func TestFaultsOfRequests(t *testing.T) {
 	for pattern := range h.patterns() {
 		method, path, _ := strings.Cut(pattern, " ")
 		res := h.do(method, strings.NewReplacer("{id}", "x", "{sealed}", "x").Replace(path), testKey, nil)
-		if refused := res.StatusCode == http.StatusTeapot; refused != strings.HasPrefix(path, "/v") {
-			t.Errorf("%s returned %d", pattern, res.StatusCode)
-		}
+		testkit.Equal(t, res.StatusCode == http.StatusTeapot, strings.HasPrefix(path, "/v"), pattern, "returned", res.StatusCode)
 	}
 }
 

@@ -73,8 +73,7 @@ func TestGarbageRequests(t *testing.T) {
 		return pick("/v1/live", "/v1/live/", "/v1/stream/x", "/v1/test", "/v1/media/input", "/v1/media/output", mediaPath+sealed[:random.IntN(len(sealed))], "/v1/jobs/x", "/", "*", "//", "/v1/../v1/test", "/%00", "/%zz", "http://x/", "") + pick("", "?token=", "?", "/..", "%2e%2e", strings.Repeat("x", 100))
 	}
 	dial := func() (net.Conn, *bufio.Reader) {
-		conn, err := net.Dial("tcp", h.Addr().String())
-		testkit.NoError(t, err)
+		conn := testkit.Must(net.Dial("tcp", h.Addr().String()))(t)
 		_ = conn.SetDeadline(time.Now().Add(2 * testkit.Timeout))
 		return conn, bufio.NewReader(conn)
 	}

@@ -67,9 +67,7 @@ func TestTokenWorksOnceInARace(t *testing.T) {
 	if won.Load() != 1 || refused.Load() != racers-1 {
 		t.Errorf("%d won, %d refused", won.Load(), refused.Load())
 	}
-	if n := h.counters.Opened.Load(); n != 1 {
-		t.Errorf("%d streams were opened", n)
-	}
+	testkit.Equal(t, h.counters.Opened.Load(), 1, "streams were opened")
 }
 
 func TestTokenExpires(t *testing.T) {
@@ -79,9 +77,7 @@ func TestTokenExpires(t *testing.T) {
 	early, late := h.create(), h.create()
 	c.move(store.TokenTTL - time.Second)
 	_ = h.openNow(early).Close()
-	if s := h.status(late.ID); s.Status != "created" {
-		t.Errorf("before: %s", s.Status)
-	}
+	testkit.Equal(t, h.status(late.ID).Status, "created", "before")
 	c.move(time.Second)
 	h.refused(late.URL, 401)
 	if s := h.status(late.ID); s.Status != "error" || s.StartedAt != nil || s.CompletedAt == nil {
@@ -116,9 +112,7 @@ func TestInvalidHandshakeKeepsTheToken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			res := h.send(r)
 			res.apiError(t, c.status)
-			if named := res.Header.Get("Upgrade") == "websocket"; named != (c.status == 426) {
-				t.Errorf("Upgrade: %q", res.Header.Get("Upgrade"))
-			}
+			testkit.Equal(t, res.Header.Get("Upgrade") == "websocket", c.status == 426, "Upgrade", res.Header.Get("Upgrade"))
 		})
 	}
 	r, _ := http.NewRequest("HEAD", address, nil)
@@ -136,8 +130,7 @@ func TestInvalidHandshakeKeepsTheToken(t *testing.T) {
 func TestHandshakeOverHTTP10(t *testing.T) {
 	t.Parallel()
 	h := serve(t, plain)
-	u, err := url.Parse(h.create().URL)
-	testkit.NoError(t, err)
+	u := testkit.Must(url.Parse(h.create().URL))(t)
 	res, _ := h.raw("GET "+u.RequestURI()+" HTTP/1.0\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", false)
 	res.apiError(t, 400)
@@ -190,9 +183,7 @@ func TestEngineThatCannotStart(t *testing.T) {
 			if s := h.status(l.ID); s.Status != "created" {
 				t.Errorf("%+v", s)
 			}
-			if n := h.streams.Count(); n != 0 {
-				t.Errorf("%d streams are open", n)
-			}
+			testkit.Equal(t, h.streams.Count(), 0, "streams are open")
 		})
 	}
 }

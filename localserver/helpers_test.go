@@ -55,8 +55,7 @@ func serve(t testing.TB, change ...func(*setup)) *host {
 	for _, c := range change {
 		c(&o)
 	}
-	s, err := start(context.Background(), o.Options, o.now)
-	testkit.NoError(t, err)
+	s := testkit.Must(start(context.Background(), o.Options, o.now))(t)
 	h := clientOf(t, s.URL(), s.CAPEM())
 	h.Server = s
 	t.Cleanup(func() {
@@ -92,8 +91,7 @@ type reply struct {
 
 func (h *host) do(method, path, key string, body io.Reader) reply {
 	h.t.Helper()
-	r, err := http.NewRequest(method, h.url+path, body)
-	testkit.NoError(h.t, err)
+	r := testkit.Must(http.NewRequest(method, h.url+path, body))(h.t)
 	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
@@ -102,8 +100,7 @@ func (h *host) do(method, path, key string, body io.Reader) reply {
 
 func (h *host) send(r *http.Request) reply {
 	h.t.Helper()
-	res, err := h.http.Do(r)
-	testkit.NoError(h.t, err)
+	res := testkit.Must(h.http.Do(r))(h.t)
 	return read(h.t, res)
 }
 
@@ -273,8 +270,7 @@ func (s *testStream) sendAudio(samples []float32) {
 // stored are the events in the store.
 func (h *host) stored(id string) (events []string) {
 	h.t.Helper()
-	raw, err := h.store.Messages(context.Background(), id)
-	testkit.NoError(h.t, err)
+	raw := testkit.Must(h.store.Messages(context.Background(), id))(h.t)
 	for _, m := range raw {
 		events = append(events, string(m))
 	}

@@ -52,8 +52,7 @@ func TestUnknownPathsAndMethodsFailInJSON(t *testing.T) {
 	for _, path := range []string{"/", "/v1", "/v1/", "/v1/tests", "/v1/test/", "/v1/live/", "/v1/live/a/b", "/v1/media/",
 		"/v1/media/objects", "/v1/media/objects/", "/v2/test", "/favicon.ico", "/v1//test", "//v1/test", "/v1/./test", "/x/../v1/test", "/v1/stream/", "/%2e%2e", "/v1/test%00"} {
 		for _, method := range []string{"GET", "POST", "DELETE"} {
-			r, err := http.NewRequest(method, h.URL(), nil)
-			testkit.NoError(t, err)
+			r := testkit.Must(http.NewRequest(method, h.URL(), nil))(t)
 			r.URL.Opaque = "//" + r.URL.Host + path // as it is, not in its shortest form
 			h.send(r).apiError(t, 404)
 		}
@@ -75,9 +74,7 @@ func TestUnknownPathsAndMethodsFailInJSON(t *testing.T) {
 		if message := res.apiError(t, 405).Message; !strings.HasSuffix(message, " "+c.method[:min(len(c.method), 16)]) {
 			t.Errorf("%s %s: %q", c.method, c.path, message)
 		}
-		if got := res.Header.Get("Allow"); got != c.allow {
-			t.Errorf("%s %s: Allow %q, want %q", c.method, c.path, got, c.allow)
-		}
+		testkit.Equal(t, res.Header.Get("Allow"), c.allow, c.method, c.path, "Allow")
 	}
 	if res := h.do("HEAD", "/v1/nothing", "", nil); res.StatusCode != 404 || len(res.body) != 0 {
 		t.Errorf("HEAD: %d %q", res.StatusCode, res.body)
@@ -101,13 +98,9 @@ func TestCreateEchoesAnyObject(t *testing.T) {
 		testkit.NoError(t, json.Unmarshal(status.body, &fields))
 		for field, want := range map[string]string{"id": `"` + l.ID + `"`, "startedAt": "null", "completedAt": "null",
 			"input": want, "status": `"created"`} {
-			if got := string(fields[field]); got != want {
-				t.Errorf("%q: %s is %s, want %s", body, field, got, want)
-			}
+			testkit.Equal(t, string(fields[field]), want, body, field, "is")
 		}
-		if len(fields) != 5 {
-			t.Errorf("fields: %s", status.body)
-		}
+		testkit.Equal(t, len(fields), 5, "fields", status.body)
 	}
 	if res := h.do("POST", "/v1/live", testKey, strings.NewReader(nested(10_000))); res.StatusCode != 400 || !strings.Contains(string(res.body), `"field":"body"`) {
 		t.Errorf("10,000 levels: %d %s", res.StatusCode, res.body)
@@ -175,9 +168,7 @@ func TestPanicOfAHandler(t *testing.T) {
 	h := serve(t, log.use)
 	h.Server.records = nil // a call on it panics
 	h.do("GET", "/v1/live/"+unknownID, testKey, nil).apiError(t, 500)
-	if !strings.Contains(log.String(), "panic in a handler") {
-		t.Error("not in the log")
-	}
+	testkit.Contains(t, log.String(), "panic in a handler", "not in the log")
 	h.do("GET", "/v1/test", testKey, nil).hasStatus(t, "afterwards", 200)
 }
 

@@ -33,13 +33,11 @@ func TestUnreadRequests(t *testing.T) {
 	h := serve(t, log.use, plain)
 	for name, c := range unread {
 		t.Run(name, func(t *testing.T) {
-			conn, err := net.Dial("tcp", h.Addr().String())
-			testkit.NoError(t, err)
+			conn := testkit.Must(net.Dial("tcp", h.Addr().String()))(t)
 			defer conn.Close()
 			_ = conn.SetDeadline(time.Now().Add(testkit.Timeout))
 			go func() { _, _ = io.WriteString(conn, c.request) }()
-			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			testkit.NoError(t, err)
+			res := testkit.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 			e := read(t, res).apiError(t, c.status)
 			if !res.Close || res.Header.Get("Date") == "" {
 				t.Errorf("%v", res.Header)
@@ -47,9 +45,7 @@ func TestUnreadRequests(t *testing.T) {
 			testkit.Eventually(t, "a line in the log", func() bool { return log.count("request="+e.RequestID) == 1 })
 		})
 	}
-	if n := h.metric(`hubbub_requests_total{code="505",method="other",route="none"}`); n != 1 {
-		t.Errorf("%v responses with 505 are counted", n)
-	}
+	testkit.Equal(t, h.metric(`hubbub_requests_total{code="505",method="other",route="none"}`), 1, "responses with 505 are counted")
 }
 
 func TestLargeHeadersOverHTTP2(t *testing.T) {
@@ -61,9 +57,8 @@ func TestLargeHeadersOverHTTP2(t *testing.T) {
 	for length, status := range map[int]int{maxHeader / 2: 200, 2 * maxHeader: 431, 100 << 10: 431} {
 		r.Header.Set("X", strings.Repeat("x", length))
 		res := h.send(r)
-		if res.hasStatus(t, fmt.Sprint("a header of ", length), status); res.ProtoMajor != 2 {
-			t.Error(res.Proto)
-		}
+		res.hasStatus(t, fmt.Sprint("a header of ", length), status)
+		testkit.Equal(t, res.ProtoMajor, 2, res.Proto)
 		if status != 200 {
 			res.apiError(t, status)
 		}

@@ -43,9 +43,7 @@ func TestIDsHaveOneSpelling(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
 	id := h.create().ID
-	if got := h.status(strings.ToUpper(id)).ID; got != id {
-		t.Errorf("%s is %s", strings.ToUpper(id), got)
-	}
+	testkit.Equal(t, h.status(strings.ToUpper(id)).ID, id, strings.ToUpper(id), "is")
 	for _, other := range []string{"%7B" + id + "%7D", "urn:uuid:" + id, strings.ReplaceAll(id, "-", ""), id + "%20", id + "%00", "*", ">"} {
 		h.do("GET", "/v1/live/"+other, testKey, nil).apiError(t, 404)
 	}
@@ -58,8 +56,7 @@ func TestOddIDsDoNotReachTheStore(t *testing.T) {
 	h := serve(t)
 	testkit.NoError(t, h.store.Close())
 	ask := func(path, key string) reply {
-		r, err := http.NewRequest("GET", h.URL()+path, nil)
-		testkit.NoError(t, err)
+		r := testkit.Must(http.NewRequest("GET", h.URL()+path, nil))(t)
 		r.Header = upgrade.Clone()
 		r.Header.Set("Authorization", "Bearer "+key)
 		return h.send(r)
@@ -80,8 +77,7 @@ func TestOddIDsDoNotReachTheStore(t *testing.T) {
 func TestServerEndsWithoutStore(t *testing.T) {
 	t.Parallel()
 	o := &natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoSigs: true, JetStream: true, StoreDir: t.TempDir()}
-	n, err := natsserver.NewServer(o)
-	testkit.NoError(t, err)
+	n := testkit.Must(natsserver.NewServer(o))(t)
 	n.Start()
 	defer n.WaitForShutdown()
 	defer n.Shutdown()
@@ -109,9 +105,7 @@ func TestServerEndsWithoutStore(t *testing.T) {
 	testkit.Eventually(t, "the end of the store", func() bool { return h.store.Err() != nil })
 	w := httptest.NewRecorder()
 	h.routes().ServeHTTP(w, httptest.NewRequest("GET", "/healthz", nil))
-	if w.Code != http.StatusServiceUnavailable {
-		t.Errorf("/healthz: %d", w.Code)
-	}
+	testkit.Equal(t, w.Code, http.StatusServiceUnavailable, "/healthz")
 	err = h.Wait()
 	if err == nil || !strings.Contains(err.Error(), "store") || hint.Of(err) == "" {
 		t.Errorf("the server ended with %v", err)

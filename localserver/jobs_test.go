@@ -83,9 +83,7 @@ func TestJobs(t *testing.T) {
 	h.upload("talk", audiofile.WAV(demoAudio(t, 8)))
 	a := h.submit("identify", fmt.Sprintf(`{"url":"media://talk","model":"precision-2","numSpeakers":null,"minSpeakers":null,"maxSpeakers":null,"confidence":true,`+
 		`"turnLevelConfidence":true,"exclusive":true,"voiceprints":[{"label":"Sam","voiceprint":%q}],"matching":{"exclusive":true,"threshold":0.0}}`, demoVoiceprint(t)))
-	if !strings.Contains(a.Warning, "precision-2") {
-		t.Errorf("warning %q", a.Warning)
-	}
+	testkit.Contains(t, a.Warning, "precision-2", "warning")
 	status, body := h.jobEnd(a.JobID)
 	var i protocol.Identification
 	if err := json.Unmarshal(status.Output, &i); err != nil || len(i.Turns) == 0 || len(i.Turns) != len(i.Diarization.Turns) || i.Turns[0].Speaker != "Sam" || i.Turns[0].Diarization != "SPEAKER_00" {
@@ -105,8 +103,7 @@ func TestJobs(t *testing.T) {
 // matchesSchema compares the body of a job's status with openapi.json.
 func matchesSchema(t *testing.T, body string) {
 	t.Helper()
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
-	testkit.NoError(t, err)
+	value := testkit.Must(jsonschema.UnmarshalJSON(strings.NewReader(body)))(t)
 	newContract(t, openAPI).matches("the status of a job", value, "components", "schemas", "JobStatus")
 }
 
@@ -140,9 +137,7 @@ func TestJobTranscription(t *testing.T) {
 			}
 		}
 		a := h.submit("diarize", `{"url":"media://talk","transcription":true,"numSpeakers":3,"transcriptionConfig":{"model":"parakeet"}}`)
-		if !strings.Contains(a.Warning, "parakeet") {
-			t.Errorf("warning %q", a.Warning)
-		}
+		testkit.Contains(t, a.Warning, "parakeet", "warning")
 		status, body := h.jobEnd(a.JobID)
 		matchesSchema(t, body)
 		var d struct {
@@ -231,9 +226,7 @@ func TestJobRequests(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want 400 with the field %s", c.operation, c.body, res.StatusCode, res.body, c.field)
 		}
 	}
-	if a := h.submit("diarize", `{"url":"media://x","numSpeakers":25}`); !strings.Contains(a.Warning, "numSpeakers is 25") {
-		t.Errorf("warning %q", a.Warning)
-	}
+	testkit.Contains(t, h.submit("diarize", `{"url":"media://x","numSpeakers":25}`).Warning, "numSpeakers is 25", "warning")
 	// Names of models are accepted up to the size of a body.
 	name := strings.Repeat("x", maxBody/2-100)
 	if a := h.submit("diarize", fmt.Sprintf(`{"url":"media://x","model":%q,"transcriptionConfig":{"model":%q}}`, name, name)); !strings.Contains(a.Warning, "xxx") {
@@ -252,9 +245,7 @@ func TestListJobs(t *testing.T) {
 	if res := h.do("DELETE", "/v1/jobs/"+ids[0], testKey, nil); res.StatusCode != 200 || !strings.Contains(string(res.body), `"status":"canceled"`) || strings.Contains(string(res.body), "output") {
 		t.Errorf("cancel: %d %s", res.StatusCode, res.body)
 	}
-	if n := h.metric(`hubbub_jobs_ended_total{status="canceled"}`); n != 1 {
-		t.Errorf("%v canceled jobs have left the queue", n)
-	}
+	testkit.Equal(t, h.metric(`hubbub_jobs_ended_total{status="canceled"}`), 1, "canceled jobs have left the queue")
 	list := func(query string) protocol.JobList {
 		return decoded[protocol.JobList](t, h.do("GET", "/v2/jobs"+query, testKey, nil), 200)
 	}

@@ -20,8 +20,7 @@ func TestForeignHosts(t *testing.T) {
 	public := serve(t, plain, func(o *setup) { o.PublicURL = "http://hubbub.example.org/x" })
 	ask := func(h *host, method, path, host, body string) reply {
 		t.Helper()
-		r, err := http.NewRequest(method, "http://"+h.Addr().String()+path, strings.NewReader(body))
-		testkit.NoError(t, err)
+		r := testkit.Must(http.NewRequest(method, "http://"+h.Addr().String()+path, strings.NewReader(body)))(t)
 		r.Host = host
 		r.Header.Set("Authorization", "Bearer "+testKey)
 		return h.send(r)
@@ -63,8 +62,7 @@ func (l *failing) Accept() (net.Conn, error) {
 // A server that has too many open files to accept a connection says so.
 func TestErrorsOfAcceptAreLogged(t *testing.T) {
 	t.Parallel()
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.NoError(t, err)
+	tcp := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer tcp.Close()
 	var log logBuffer
 	s := &Server{log: log.Logger()}

@@ -33,8 +33,7 @@ func (h *host) ask(op, location string) string {
 // at sends a request to an address, without credentials.
 func (h *host) at(method, address string, body io.Reader, headers ...string) reply {
 	h.t.Helper()
-	r, err := http.NewRequest(method, address, body)
-	testkit.NoError(h.t, err)
+	r := testkit.Must(http.NewRequest(method, address, body))(h.t)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
@@ -71,9 +70,7 @@ func TestMediaThereAndBack(t *testing.T) {
 		}
 		chunked := io.MultiReader(strings.NewReader("in "), strings.NewReader("pieces"))
 		h.at("PUT", h.ask("input", "media://x"), chunked, "Content-Type", "audio/wav").hasStatus(t, "chunked", 200)
-		if got := h.get("media://x"); got != "in pieces" {
-			t.Errorf("x holds %q", got)
-		}
+		testkit.Equal(t, h.get("media://x"), "in pieces", "x holds")
 		h.http.Transport.(*http.Transport).ForceAttemptHTTP2 = true
 		h.http.CloseIdleConnections()
 	}
@@ -102,9 +99,7 @@ func TestMediaRanges(t *testing.T) {
 	tag := whole.Header.Get("ETag")
 	for name, want := range map[string]string{"Accept-Ranges": "bytes", "Content-Type": "application/octet-stream",
 		"X-Content-Type-Options": "nosniff", "Content-Disposition": "attachment", "Content-Length": "10", "Cache-Control": "private, no-store"} {
-		if got := whole.Header.Get(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
+		testkit.Equal(t, whole.Header.Get(name), want, name)
 	}
 	const huge = "999999999999999999999999999999"
 	for _, c := range []struct {
@@ -176,9 +171,7 @@ func TestMediaAddressIsValidForOneThing(t *testing.T) {
 	clock.move(time.Second)
 	h.at("GET", out, nil).apiError(t, 403)
 	h.at("PUT", in, strings.NewReader("late")).apiError(t, 403)
-	if got := h.get("media://x"); got != "body" {
-		t.Errorf("afterwards x holds %q", got)
-	}
+	testkit.Equal(t, h.get("media://x"), "body", "afterwards x holds")
 }
 
 // A complete upload uses its address up, an incomplete one does not. Package store tests
@@ -190,17 +183,14 @@ func TestUploadAddressIsUsedOnce(t *testing.T) {
 	if other := h.ask("input", "media://x"); other == address {
 		t.Fatal("two requests got the same address")
 	}
-	u, err := url.Parse(address)
-	testkit.NoError(t, err)
+	u := testkit.Must(url.Parse(address))(t)
 	h.abortedUpload(u).hasStatus(t, "half an upload", 400)
 	h.at("PUT", address, strings.NewReader("rest"), "Content-Range", "bytes 4-7/8").hasStatus(t, "a part of an object", 400)
 	h.at("PUT", address, strings.NewReader("rest"), "If-None-Match", "*").hasStatus(t, "with a condition", 400)
 	h.at("PUT", address, strings.NewReader("body")).hasStatus(t, "a whole object", 200)
 	h.at("PUT", address, strings.NewReader("again")).apiError(t, 403)
 	h.at("PUT", address, strings.NewReader("BODY")).apiError(t, 403)
-	if got := h.get("media://x"); got != "body" {
-		t.Errorf("x holds %q", got)
-	}
+	testkit.Equal(t, h.get("media://x"), "body", "x holds")
 }
 
 // A client that did not get the response of an upload sends the same object to the same
@@ -224,9 +214,7 @@ func TestUploadIsRepeated(t *testing.T) {
 
 	h.put("media://x", "other")
 	h.at("PUT", address, strings.NewReader("body")).apiError(t, 403)
-	if got := h.get("media://x"); got != "other" {
-		t.Errorf("x holds %q", got)
-	}
+	testkit.Equal(t, h.get("media://x"), "other", "x holds")
 	h.do("DELETE", "/v1/media?url=media://x", testKey, nil).hasStatus(t, "delete", 204)
 	h.at("PUT", address, strings.NewReader("body")).apiError(t, 403)
 }
@@ -276,9 +264,7 @@ func TestMediaSizeLimit(t *testing.T) {
 		})
 	}
 	h.put("media://x", fits)
-	if got := h.get("media://x"); got != fits {
-		t.Error("the largest object is not stored")
-	}
+	testkit.Equal(t, h.get("media://x"), fits, "the largest object is not stored")
 }
 
 // A client that sends all of an upload before it reads gets the response of a
@@ -360,9 +346,7 @@ func TestResultsOfAStream(t *testing.T) {
 		silent + "/turns.json": "application/json []\n",
 	} {
 		res := h.at("GET", h.ask("output", "media://live/"+location), nil)
-		if got := res.Header.Get("Content-Type") + " " + string(res.body); got != want {
-			t.Errorf("%s is %q, want %q", location, got, want)
-		}
+		testkit.Equal(t, res.Header.Get("Content-Type")+" "+string(res.body), want, location, "is")
 	}
 	none(id, "audio.wav")
 	lost := h.open()
@@ -417,12 +401,10 @@ func TestSignedGrantsAreVerified(t *testing.T) {
 // abortedUpload sends half of an object and closes its side.
 func (h *host) abortedUpload(u *url.URL) reply {
 	h.t.Helper()
-	conn, err := tls.Dial("tcp", u.Host, h.http.Transport.(*http.Transport).TLSClientConfig)
-	testkit.NoError(h.t, err)
+	conn := testkit.Must(tls.Dial("tcp", u.Host, h.http.Transport.(*http.Transport).TLSClientConfig))(h.t)
 	defer conn.Close()
 	_, _ = fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 20\r\n\r\nhalf of it", u.Path, u.Host)
 	_ = conn.CloseWrite()
-	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	testkit.NoError(h.t, err)
+	res := testkit.Must(http.ReadResponse(bufio.NewReader(conn), nil))(h.t)
 	return read(h.t, res)
 }

@@ -26,8 +26,7 @@ func TestKilledInTheMiddleOfAnUpload(t *testing.T) {
 	address, before := h.ask("output", "media://x"), onDiskBytes(t, dir)
 
 	body, fill := io.Pipe()
-	request, err := http.NewRequest("PUT", h.ask("input", "media://x"), body)
-	testkit.NoError(t, err)
+	request := testkit.Must(http.NewRequest("PUT", h.ask("input", "media://x"), body))(t)
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
@@ -40,9 +39,7 @@ func TestKilledInTheMiddleOfAnUpload(t *testing.T) {
 	for i := range noise {
 		noise[i] = byte(i * i >> 7)
 	}
-	if _, err := fill.Write(noise); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(fill.Write(noise))(t)
 	testkit.Eventually(t, "chunks on disk", func() bool { return onDiskBytes(t, dir) > before+2<<20 })
 	kill()
 	_ = fill.CloseWithError(io.ErrClosedPipe)

@@ -11,6 +11,7 @@ import (
 
 	"hubbub/localserver/store"
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 )
 
 // listed returns the response of GET /v1/media.
@@ -49,9 +50,7 @@ func TestMediaIsListedAndDeleted(t *testing.T) {
 	if want := clock.now().Add(store.MediaTTL); err != nil || at.Sub(want).Abs() > time.Second {
 		t.Errorf("expires at %v, %v; want %v", at, err, want)
 	}
-	if got := locations(h.listed("?after=" + url.QueryEscape(names[1]))); !slices.Equal(got, names[2:]) {
-		t.Errorf("after the second: %q", got)
-	}
+	testkit.EqualSlices(t, locations(h.listed("?after="+url.QueryEscape(names[1]))), names[2:], "after the second")
 	h.do("DELETE", deletePath(names[2]), foreign, nil).apiError(t, 404)
 	out := h.ask("output", names[2])
 	if res := h.do("DELETE", deletePath(names[2]), testKey, nil); res.StatusCode != 204 || len(res.body) != 0 {
@@ -59,9 +58,7 @@ func TestMediaIsListedAndDeleted(t *testing.T) {
 	}
 	h.do("DELETE", deletePath(names[2]), testKey, nil).apiError(t, 404)
 	h.at("GET", out, nil).apiError(t, 404)
-	if got := locations(h.listed("")); !slices.Equal(got, slices.Delete(slices.Clone(names), 2, 3)) {
-		t.Errorf("after the deletion: %q", got)
-	}
+	testkit.EqualSlices(t, locations(h.listed("")), slices.Delete(slices.Clone(names), 2, 3), "after the deletion")
 	if res := h.do("GET", "/v1/media?after=x", testKey, nil); res.StatusCode != 400 || !strings.Contains(string(res.body), `"field":"after"`) {
 		t.Errorf("after=x: %d %s", res.StatusCode, res.body)
 	}
@@ -99,9 +96,7 @@ func TestPagesOfMedia(t *testing.T) {
 // Without a data folder the storage of an account is what the store has.
 func TestAccountStorageInMemory(t *testing.T) {
 	t.Parallel()
-	if l := serve(t).listed(""); l.Limit != store.MediaMemory {
-		t.Errorf("%d bytes", l.Limit)
-	}
+	testkit.Equal(t, serve(t).listed("").Limit, store.MediaMemory, "bytes")
 }
 
 // An upload beyond the quota of its account is refused with what to do, and there is room

@@ -26,8 +26,7 @@ func (h *host) metric(name string) float64 {
 	if res.StatusCode != 200 || m == nil {
 		h.t.Fatalf("no %s in %d %s", name, res.StatusCode, res.body)
 	}
-	v, err := strconv.ParseFloat(string(m[1]), 64)
-	testkit.NoError(h.t, err)
+	v := testkit.Must(strconv.ParseFloat(string(m[1]), 64))(h.t)
 	return v
 }
 
@@ -73,9 +72,7 @@ func TestMetrics(t *testing.T) {
 	}
 	testkit.NoError(t, h.store.Close())
 	h.do("POST", "/v1/live", testKey, nil).apiError(t, 503)
-	if n := h.metric(`hubbub_store_errors_total{call="create stream"}`); n != 1 {
-		t.Errorf("%v failures of the store", n)
-	}
+	testkit.Equal(t, h.metric(`hubbub_store_errors_total{call="create stream"}`), 1, "failures of the store")
 }
 
 // With KeepAudio the audio of a stream that is done can be downloaded, sample
@@ -123,9 +120,7 @@ func TestSpans(t *testing.T) {
 				ids += string(a.Key) + "=" + a.Value.Emit()
 			}
 		}
-		if ids != want[span.Name()] {
-			t.Errorf("%s: %s, want %s", span.Name(), ids, want[span.Name()])
-		}
+		testkit.Equal(t, ids, want[span.Name()], span.Name())
 	}
 }
 
@@ -135,9 +130,7 @@ func TestMetricsAtTheirOwnAddress(t *testing.T) {
 	h := serve(t, func(o *setup) { o.MetricsAddr = "127.0.0.1:0" })
 	h.do("GET", "/metrics", "", nil).apiError(t, 404)
 	own := clientOf(t, "http://"+h.MetricsAddr().String(), nil)
-	if limit := own.metric("hubbub_streams_limit"); limit != float64(h.streams.Limit()) {
-		t.Errorf("limit %v", limit)
-	}
+	testkit.Equal(t, own.metric("hubbub_streams_limit"), float64(h.streams.Limit()), "limit")
 	for _, path := range []string{"/v1/test", "/healthz", "/openapi.json"} {
 		own.do("GET", path, testKey, nil).apiError(t, 404)
 	}

@@ -51,11 +51,9 @@ var natsProgram = sync.OnceValues(func() (path string, err error) {
 func natsCluster(t *testing.T) []*natsServer {
 	t.Helper()
 	servers := newNATSCluster(t)
-	conn, err := nats.Connect(servers[0].url)
-	testkit.NoError(t, err)
+	conn := testkit.Must(nats.Connect(servers[0].url))(t)
 	defer conn.Close()
-	js, err := jetstream.New(conn)
-	testkit.NoError(t, err)
+	js := testkit.Must(jetstream.New(conn))(t)
 	testkit.Eventually(t, "a leader", func() bool {
 		_, err := js.AccountInfo(t.Context())
 		return err == nil
@@ -75,8 +73,7 @@ func newNATSCluster(t *testing.T) []*natsServer {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go command to build nats-server with")
 	}
-	program, err := natsProgram()
-	testkit.NoError(t, err)
+	program := testkit.Must(natsProgram())(t)
 	ports := freePorts(t, 6)
 	var routes []string
 	for _, p := range ports[3:] {

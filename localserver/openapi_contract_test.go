@@ -24,8 +24,7 @@ type contract struct {
 
 func newContract(t *testing.T, raw []byte) *contract {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	testkit.NoError(t, err)
+	doc := testkit.Must(jsonschema.UnmarshalJSON(bytes.NewReader(raw)))(t)
 	c := &contract{t: t, doc: doc.(map[string]any), schemas: jsonschema.NewCompiler(), seen: map[string]bool{}}
 	c.schemas.DefaultDraft(jsonschema.Draft2020) // that of OpenAPI 3.1
 	testkit.NoError(t, c.schemas.AddResource("openapi.json", doc))
@@ -58,8 +57,7 @@ func (c *contract) matches(what string, value any, names ...string) {
 	for i, n := range names {
 		names[i] = url.PathEscape(strings.ReplaceAll(strings.ReplaceAll(n, "~", "~0"), "/", "~1"))
 	}
-	schema, err := c.schemas.Compile("openapi.json#/" + strings.Join(names, "/"))
-	testkit.NoError(c.t, err)
+	schema := testkit.Must(c.schemas.Compile("openapi.json#/" + strings.Join(names, "/")))(c.t)
 	if err := schema.Validate(value); err != nil {
 		c.t.Errorf("%s: %v", what, err)
 	}

@@ -79,8 +79,7 @@ func (d *documented) location(res reply) string {
 	d.host.t.Helper()
 	var m protocol.MediaLocation
 	_ = json.Unmarshal(res.body, &m)
-	u, err := url.Parse(m.URL)
-	testkit.NoError(d.host.t, err)
+	u := testkit.Must(url.Parse(m.URL))(d.host.t)
 	return u.Path
 }
 
@@ -101,8 +100,7 @@ func (d *documented) messages(conn *clientConn, schema string) {
 		if err != nil {
 			break
 		}
-		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-		testkit.NoError(d.host.t, err)
+		value := testkit.Must(jsonschema.UnmarshalJSON(bytes.NewReader(raw)))(d.host.t)
 		d.matches("message "+string(raw), value, "components", "schemas", schema)
 		types[value.(map[string]any)["type"].(string)]++
 	}

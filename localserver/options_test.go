@@ -37,9 +37,7 @@ func TestListeningAddressIsLogged(t *testing.T) {
 		Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	testkit.NoError(t, err)
 	testkit.NoError(t, s.Shutdown(context.Background()))
-	if !strings.Contains(log.String(), "address="+s.Addr().String()) {
-		t.Error(log.String())
-	}
+	testkit.Contains(t, log.String(), "address="+s.Addr().String())
 }
 
 // A data folder that cannot be used is an error, and nothing else is said about it.

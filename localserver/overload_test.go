@@ -27,9 +27,7 @@ func TestOverloadedNodeRefusesStreams(t *testing.T) {
 	late()
 	res := h.do("POST", "/v1/live", testKey, nil)
 	res.apiError(t, 429)
-	if res.Header.Get("Retry-After") != overloadedRetry {
-		t.Errorf("Retry-After %q", res.Header.Get("Retry-After"))
-	}
+	testkit.Equal(t, res.Header.Get("Retry-After"), overloadedRetry, "Retry-After")
 	for range 2 {
 		h.refused(created.URL, 429)
 	}
@@ -54,14 +52,10 @@ func TestOverloadOfAFullNode(t *testing.T) {
 		h.open()
 	}
 	h.do("POST", "/v1/live", testKey, nil).apiError(t, 429)
-	if h.metric("hubbub_engine_overloaded") != 0 {
-		t.Error("overloaded before a chunk is late")
-	}
+	testkit.Equal(t, h.metric("hubbub_engine_overloaded"), 0, "overloaded before a chunk is late")
 	clock.move(time.Second)
 	for range 10_000 {
 		h.overload.Observe(2 * time.Second)
 	}
-	if h.metric("hubbub_engine_overloaded") != 1 {
-		t.Error("not overloaded")
-	}
+	testkit.Equal(t, h.metric("hubbub_engine_overloaded"), 1, "not overloaded")
 }

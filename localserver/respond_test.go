@@ -38,8 +38,7 @@ func TestLateBodyGetsAResponse(t *testing.T) {
 			defer unsent.Close()
 			client := h.Client()
 			client.Timeout = testkit.Timeout
-			res, err := client.Post(h.URL, "", body)
-			testkit.NoError(t, err)
+			res := testkit.Must(client.Post(h.URL, "", body))(t)
 			defer res.Body.Close()
 			if res.StatusCode != http.StatusRequestTimeout || (res.ProtoMajor == 2) != http2 {
 				t.Errorf("%s: status %d, want 408", res.Proto, res.StatusCode)
@@ -114,8 +113,7 @@ func TestUploadPostponesDeadlines(t *testing.T) {
 	body := &uploadReader{body: strings.NewReader("some bytes"), control: http.NewResponseController(d), left: 100}
 	for range 2 {
 		d.read, d.write = time.Time{}, time.Time{}
-		_, err := body.Read(make([]byte, 5))
-		testkit.NoError(t, err)
+		testkit.Must(body.Read(make([]byte, 5)))(t)
 		if time.Until(d.read) <= 0 || d.write.Sub(d.read) < responseTimeout {
 			t.Errorf("read until %v, respond until %v", d.read, d.write)
 		}

@@ -74,8 +74,7 @@ func recallingStreams(orders ...[]int) func(*setup) {
 // resume creates a stream that is to resume another one.
 func (h *host) resume(key string, asked any) (l protocol.LiveStream) {
 	h.t.Helper()
-	body, err := json.Marshal(map[string]any{"resume": asked, "room": "B"})
-	testkit.NoError(h.t, err)
+	body := testkit.Must(json.Marshal(map[string]any{"resume": asked, "room": "B"}))(h.t)
 	res := h.do("POST", "/v1/live", key, strings.NewReader(string(body)))
 	l = decoded[protocol.LiveStream](h.t, res, 200)
 	var input map[string]any
@@ -128,9 +127,7 @@ func TestResume(t *testing.T) {
 	if s := h.status(first.id); s.Resumable || s.ResumedBy != second.id {
 		t.Errorf("a resumed stream reads %+v, want %s", s, second.id)
 	}
-	if got := second.speakers(30); got != "[SPEAKER_01 SPEAKER_02 SPEAKER_00]" {
-		t.Errorf("the second stream has %s", got)
-	}
+	testkit.Equal(t, second.speakers(30), "[SPEAKER_01 SPEAKER_02 SPEAKER_00]", "the second stream has")
 
 	// A stream that is done can be resumed too, with the labels that it resumed.
 	h.becomes(second.id, "done")
@@ -141,9 +138,7 @@ func TestResume(t *testing.T) {
 		t.Fatal("the second stream is not resumed")
 	}
 	third := h.openAt(l)
-	if got := third.speakers(20); got != "[SPEAKER_02 SPEAKER_03]" {
-		t.Errorf("the third stream has %s", got)
-	}
+	testkit.Equal(t, third.speakers(20), "[SPEAKER_02 SPEAKER_03]", "the third stream has")
 	if strings.Contains(log.String(), "state:") {
 		t.Error("a snapshot is in the log")
 	}
@@ -171,9 +166,7 @@ func TestResumableForTwoMinutes(t *testing.T) {
 	_ = s.NetConn().Close()
 	h.becomes(s.id, "error")
 	for _, want := range []bool{true, false} {
-		if got := h.status(s.id).Resumable; got != want {
-			t.Errorf("resumable %v, want %v", got, want)
-		}
+		testkit.Equal(t, h.status(s.id).Resumable, want, "resumable")
 		clock.move(resumeWindow + time.Second)
 	}
 }
@@ -228,9 +221,7 @@ func TestResumeWhileOpen(t *testing.T) {
 	}
 	second := h.openAt(l)
 	h.becomes(first.id, "error")
-	if got := second.speakers(10); got != "[SPEAKER_01]" {
-		t.Errorf("the second stream has %s", got)
-	}
+	testkit.Equal(t, second.speakers(10), "[SPEAKER_01]", "the second stream has")
 }
 
 // Another node can resume a stream: nothing of it is in the node that ran it.
@@ -251,7 +242,5 @@ func TestResumeOnAnotherNode(t *testing.T) {
 	if s := a.status(first.id); s.ResumedBy != second.id {
 		t.Errorf("on the first node its stream reads %+v", s)
 	}
-	if got := second.speakers(20); got != "[SPEAKER_01 SPEAKER_00]" {
-		t.Errorf("the second stream has %s", got)
-	}
+	testkit.Equal(t, second.speakers(20), "[SPEAKER_01 SPEAKER_00]", "the second stream has")
 }

@@ -66,11 +66,9 @@ func TestLogOfAStreamHoldsNoSecrets(t *testing.T) {
 		t.Fatal(files)
 	}
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		testkit.NoError(t, err)
+		raw := testkit.Must(os.ReadFile(file))(t)
 		block, _ := pem.Decode(raw)
-		private, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-		testkit.NoError(t, err)
+		private := testkit.Must(x509.ParsePKCS8PrivateKey(block.Bytes))(t)
 		secrets = append(secrets, fmt.Sprintf("%x", private), fmt.Sprint(private))
 	}
 	testkit.Eventually(t, "the last line", func() bool { return strings.Count(log.String(), "status=503") >= 3 })

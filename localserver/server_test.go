@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"hubbub/protocol/testkit"
 )
 
 // A task that fails or panics goes on, and ends with its context.
@@ -29,9 +31,7 @@ func TestTask(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		time.Sleep(time.Minute)
-		if n != 11 {
-			t.Errorf("%d times", n)
-		}
+		testkit.Equal(t, n, 11, "times")
 		if got := log.count("a background task fails"); got != 1 || log.count("works again") != 1 {
 			t.Errorf("the log: %s", log)
 		}

@@ -168,8 +168,7 @@ func TestListenerThatBreaksEndsTheServer(t *testing.T) {
 
 func TestStartSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.NoError(t, err)
+	taken := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = taken.Close() }()
 	data := t.TempDir()
 	serve(t, func(o *setup) { o.DataDir = data })
@@ -255,13 +254,9 @@ func TestShutdownCutsOffTransfers(t *testing.T) {
 // after it.
 func rawRequest(t *testing.T, h *host, method, address string, length int) net.Conn {
 	t.Helper()
-	u, err := url.Parse(address)
-	testkit.NoError(t, err)
-	conn, err := tls.Dial("tcp", u.Host, h.dial.TLSClientConfig.Clone())
-	testkit.NoError(t, err)
+	u := testkit.Must(url.Parse(address))(t)
+	conn := testkit.Must(tls.Dial("tcp", u.Host, h.dial.TLSClientConfig.Clone()))(t)
 	t.Cleanup(func() { _ = conn.Close() })
-	if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n", method, u.Path, u.Host, length); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n", method, u.Path, u.Host, length))(t)
 	return conn
 }

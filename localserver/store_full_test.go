@@ -52,9 +52,7 @@ func TestStoreIsFull(t *testing.T) {
 	}
 	h.do("GET", "/readyz", "", nil).apiError(t, http.StatusServiceUnavailable)
 	h.do("GET", "/v1/test", testKey, nil).hasStatus(t, "test", http.StatusOK)
-	if st := h.status(s.id); st.Status != "running" {
-		t.Errorf("the stream reads %s", st.Status)
-	}
+	testkit.Equal(t, h.status(s.id).Status, "running", "the stream reads")
 	s.chunks(3)
 	s.end()
 	if events, code, _ := s.rest(); code != 1011 || len(events) != 2 || events[1].Type != protocol.TypeError {
@@ -79,9 +77,7 @@ func TestDeletionsOnAFullDisk(t *testing.T) {
 	filler := testkit.FillDisk(t, disk)
 	deletions := map[string]int{"/v1/media?url=media://x": http.StatusNoContent, "/v1/jobs/" + job.JobID: http.StatusOK}
 	for path := range deletions {
-		if e := h.do("DELETE", path, testKey, nil).apiError(t, http.StatusServiceUnavailable); e.Message != storeFull {
-			t.Errorf("%s: %s", path, e.Message)
-		}
+		testkit.Equal(t, h.do("DELETE", path, testKey, nil).apiError(t, http.StatusServiceUnavailable).Message, storeFull, path)
 	}
 	testkit.NoError(t, os.Remove(filler))
 	for path, status := range deletions {

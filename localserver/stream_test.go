@@ -23,9 +23,7 @@ func TestStreamWithTheRealEngine(t *testing.T) {
 	events := s.closes(1000)
 	same(t, events, h.stored(s.id))
 	testkit.Eventually(t, "the end", func() bool { return log.count("stream closed") == 1 })
-	if log.count("moved=0 dropped=0") != 1 {
-		t.Errorf("the engine needed corrections: %s", log.String())
-	}
+	testkit.Equal(t, log.count("moved=0 dropped=0"), 1, "the engine needed corrections", log.String())
 }
 
 // The length of a frame may have its top bit set, which is not allowed.
@@ -35,9 +33,7 @@ func TestLengthsBeyondTheLimit(t *testing.T) {
 	for _, length := range []uint64{1<<30 + 1, 1<<63 - 1, 1 << 63, math.MaxUint64} {
 		s := h.open()
 		frame := append(binary.BigEndian.AppendUint64([]byte{0x82, 0xff}, length), 0, 0, 0, 0)
-		if _, err := s.NetConn().Write(frame); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.NetConn().Write(frame))(t)
 		if _, code, _ := s.rest(); code != websocket.CloseMessageTooBig {
 			t.Errorf("%d bytes: code %d", length, code)
 		}

@@ -19,12 +19,9 @@ import (
 // pairIn writes a fresh certificate and its key into two files.
 func pairIn(t *testing.T, cert, key string) *x509.Certificate {
 	t.Helper()
-	c, err := certificate.Create("", time.Now(), "127.0.0.1")
-	testkit.NoError(t, err)
-	pair, err := c.Config().GetCertificate(nil)
-	testkit.NoError(t, err)
-	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	testkit.NoError(t, err)
+	c := testkit.Must(certificate.Create("", time.Now(), "127.0.0.1"))(t)
+	pair := testkit.Must(c.Config().GetCertificate(nil))(t)
+	secret := testkit.Must(x509.MarshalPKCS8PrivateKey(pair.PrivateKey))(t)
 	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
 		testkit.NoError(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	}
@@ -34,8 +31,7 @@ func pairIn(t *testing.T, cert, key string) *x509.Certificate {
 // presented is the certificate that a new connection gets.
 func presented(t *testing.T, h *host, config *tls.Config) *x509.Certificate {
 	t.Helper()
-	conn, err := tls.Dial("tcp", h.Addr().String(), config)
-	testkit.NoError(t, err)
+	conn := testkit.Must(tls.Dial("tcp", h.Addr().String(), config))(t)
 	defer func() { _ = conn.Close() }()
 	return conn.ConnectionState().PeerCertificates[0]
 }

@@ -118,8 +118,7 @@ func TestWatchQuery(t *testing.T) {
 		"from=-1": {field: "from"}, "from=": {field: "from"}, "from=x": {field: "from"},
 		"from=99999999999999999999": {field: "from"}, "words=yes": {field: "words"},
 	} {
-		values, err := url.ParseQuery(query)
-		testkit.NoError(t, err)
+		values := testkit.Must(url.ParseQuery(query))(t)
 		from, words, err := watchQuery(values)
 		invalid, refused := errors.AsType[*protocol.ValidationErrorResponse](err)
 		if from != want.from || words != want.words || refused != (want.field != "") || refused && invalid.Errors[0].Field != want.field {
@@ -139,9 +138,7 @@ func TestWatchErrors(t *testing.T) {
 	w.until(got, "the start", func() bool { return len(got.events) == 1 })
 	testkit.NoError(t, s.WriteMessage(websocket.BinaryMessage, []byte("no chunk")))
 	w.until(got, "the error message", func() bool { return len(got.events) == 2 })
-	if got.events[1] != `{"type":"error","message":"Invalid chunk size"}` {
-		t.Errorf("got %q", got.events)
-	}
+	testkit.Equal(t, got.events[1], `{"type":"error","message":"Invalid chunk size"}`, got.events)
 	for range 1000 { // too far ahead of real time, however slow this machine is
 		if s.WriteMessage(websocket.BinaryMessage, quiet) != nil {
 			break
@@ -156,9 +153,7 @@ func TestWatchErrors(t *testing.T) {
 		t.Errorf("got %q", got.events)
 	}
 	late := h.watch(s.id, "").rest(&seen{})
-	if len(late.events) != 2 {
-		t.Errorf("error messages are stored: %q", late.events)
-	}
+	testkit.Equal(t, len(late.events), 2, "error messages are stored", late.events)
 }
 
 // A client that sends invalid frames only does not fill the queue of a watcher.
@@ -239,9 +234,7 @@ func TestWatchWhileTheServerStops(t *testing.T) {
 	}()
 	s.rest()
 	w.rest(got).ends(t, "watcher", "error", "error: the server was stopped")
-	if len(got.events) != 2 {
-		t.Errorf("%q", got.events)
-	}
+	testkit.Equal(t, len(got.events), 2, got.events)
 	if last := waiting.rest(&seen{}); last.code != websocket.CloseGoingAway {
 		t.Errorf("the other one: %d %q", last.code, last.text)
 	}

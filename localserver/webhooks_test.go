@@ -73,8 +73,7 @@ func documentedWebhook(t *testing.T, c called) {
 			t.Errorf("%s is not documented", name)
 		}
 	}
-	body, err := jsonschema.UnmarshalJSON(strings.NewReader(c.body))
-	testkit.NoError(t, err)
+	body := testkit.Must(jsonschema.UnmarshalJSON(strings.NewReader(c.body)))(t)
 	doc.matches(c.body, body, append(at, "requestBody", "content", c.header.Get("Content-Type"), "schema")...)
 }
 

@@ -80,13 +80,9 @@ func TestWords(t *testing.T) {
 	if got := said(t, h, `{"words":true}`); len(got) != len(want) || got[0] != want[0] || got[4] != want[4] || !strings.HasPrefix(got[3], "SPEAKER_00 2.1 2.7 \"RIFF of ") {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	if calls.Load() != 3 {
-		t.Errorf("%d calls", calls.Load())
-	}
+	testkit.Equal(t, calls.Load(), 3, "calls")
 	for _, body := range []string{"", "{}", `{"words":false}`, `{"words":"yes"}`, `{"words":null}`, `{"Words":true}`} {
-		if got := said(t, h, body); !slices.Equal(got, []string{"false", "1000"}) {
-			t.Errorf("%s: %q", body, got)
-		}
+		testkit.EqualSlices(t, said(t, h, body), []string{"false", "1000"}, body)
 	}
 	if calls.Load() != 3 {
 		t.Errorf("audio of streams that did not ask was recognised: %d calls", calls.Load())

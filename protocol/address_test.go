@@ -3,6 +3,8 @@ package protocol
 import (
 	"strings"
 	"testing"
+
+	"hubbub/protocol/testkit"
 )
 
 func TestShownAddress(t *testing.T) {
@@ -14,8 +16,6 @@ func TestShownAddress(t *testing.T) {
 		}
 	}
 	for address, want := range map[string]string{"host:8443": "host:8443", "https://user@host/a?b#c": "https://host/a", "nonsense": "nonsense"} {
-		if shown := ShownAddress(address); shown != want {
-			t.Errorf("%s is shown as %s, want %s", address, shown, want)
-		}
+		testkit.Equal(t, ShownAddress(address), want, address, "is shown as")
 	}
 }

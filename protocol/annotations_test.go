@@ -26,12 +26,8 @@ func must(a Annotations, err error) Annotations {
 func TestNames(t *testing.T) {
 	var a Annotations
 	b := must(a.Rename("SPEAKER_00", " Anna\x1b[2J\n Maria "))
-	if got := b.Name("SPEAKER_00"); got != "Anna[2J Maria" {
-		t.Errorf("the name is %q", got)
-	}
-	if got := a.Name("SPEAKER_00"); got != "SPEAKER_00" {
-		t.Errorf("the old value changed: %q", got)
-	}
+	testkit.Equal(t, b.Name("SPEAKER_00"), "Anna[2J Maria", "the name")
+	testkit.Equal(t, a.Name("SPEAKER_00"), "SPEAKER_00", "the old value changed")
 	for range 2 {
 		b = must(b.Rename("SPEAKER_01", "李雷"))
 	}
@@ -48,33 +44,25 @@ func TestNames(t *testing.T) {
 		t.Errorf("the label as its name leaves %v", c.Names())
 	}
 	b = must(b.Rename("SPEAKER_01", "\x00"))
-	if got := b.Name("SPEAKER_01"); got != "SPEAKER_01" {
-		t.Errorf("an empty name leaves %q", got)
-	}
+	testkit.Equal(t, b.Name("SPEAKER_01"), "SPEAKER_01", "an empty name leaves")
 }
 
 func TestMergesCarryNamesAndAreUndone(t *testing.T) {
 	var a Annotations
 	a = must(a.Rename("C", "Cleo"))
 	a = must(a.Merge("C", "B"))
-	if got := a.Name("B"); got != "Cleo" {
-		t.Errorf("B has no name and is joined by Cleo, but is called %q", got)
-	}
+	testkit.Equal(t, a.Name("B"), "Cleo", "B has no name and is joined by Cleo, but is called")
 	a = must(a.Rename("C", "Bea")) // of both
 	a = must(a.Merge("B", "A"))
 	a = must(a.Merge("A", "C")) // they are one already
-	if got := []string{a.Root("A"), a.Root("B"), a.Root("C"), a.Name("C")}; !slices.Equal(got, []string{"A", "A", "A", "Cleo"}) {
-		t.Errorf("got %q", got)
-	}
+	testkit.EqualSlices(t, []string{a.Root("A"), a.Root("B"), a.Root("C"), a.Name("C")}, []string{"A", "A", "A", "Cleo"})
 	last := a.Merges()[len(a.Merges())-1]
 	a, ok := a.unmerge()
 	if !ok || last != (Merge{"B", "A"}) || slices.Contains(a.Merges(), last) || a.Name("C") != "Bea" || a.Name("A") != "A" {
 		t.Errorf("after undo: %v %v, C is %s, A is %s", last, ok, a.Name("C"), a.Name("A"))
 	}
 	a = must(a.Rename("B", ""))
-	if got := a.Name("C"); got != "B" {
-		t.Errorf("a group without a name is %q", got)
-	}
+	testkit.Equal(t, a.Name("C"), "B", "a group without a name")
 	a, _ = a.unmerge()
 	if _, ok := a.unmerge(); ok {
 		t.Error("there was nothing left to undo")
@@ -135,9 +123,7 @@ func TestTurnsOfAnotherSpeaker(t *testing.T) {
 			t.Errorf("a turn from %g to %g is moved", bad[0], bad[1])
 		}
 	}
-	if describe(s) != before {
-		t.Error("the snapshot changed")
-	}
+	testkit.Equal(t, describe(s), before, "the snapshot changed")
 }
 
 func TestSpeakersUniteOpenTurns(t *testing.T) {
@@ -212,8 +198,7 @@ func anyAnnotations(t *rapid.T) Annotations {
 func TestAnnotationsSurviveTheirFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := anyAnnotations(t)
-		raw, err := json.Marshal(a)
-		testkit.NoError(t, err)
+		raw := testkit.Must(json.Marshal(a))(t)
 		var b Annotations
 		if err := json.Unmarshal(raw, &b); err != nil || !a.Equal(b) {
 			again, _ := json.Marshal(b)

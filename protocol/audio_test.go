@@ -46,16 +46,12 @@ func TestDecodeChunkRefuses(t *testing.T) {
 		if err := DecodeChunk(out, AppendChunk(nil, in)); !errors.Is(err, ErrSampleValue) {
 			t.Errorf("%v: %v", v, err)
 		}
-		if out[0] != 0 {
-			t.Errorf("%v: the chunk is not silence", v)
-		}
+		testkit.Equal(t, out[0], 0, v, "the chunk is not silence")
 	}
 }
 
 func TestChunkBefore(t *testing.T) {
 	for seconds, want := range map[float64]int64{0: -1, 0.001: 0, 0.1: 0, 0.100001: 0, 0.101: 1, 0.2: 1, 0.3: 2, 12.34: 123, 1e300: 1 << 40} {
-		if got := ChunkBefore(seconds); got != want {
-			t.Errorf("%g s: chunk %d, want %d", seconds, got, want)
-		}
+		testkit.Equal(t, ChunkBefore(seconds), want, "the chunk before", seconds, "s")
 	}
 }

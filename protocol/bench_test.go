@@ -28,9 +28,7 @@ func BenchmarkParseEvent(b *testing.B) {
 	raw := NewSpeakerEvent(TypeSpeakerStart, 1.24, "SPEAKER_00").Raw
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := ParseEvent(raw); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(ParseEvent(raw))(b)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"hubbub/protocol/testkit"
 )
 
 func TestParseEvent(t *testing.T) {
@@ -67,9 +69,7 @@ func TestRawIsOneLineAsReceived(t *testing.T) {
 		"{\"type\":\"x\",\"s\":\"\n\"}":  `"{\"type\":\"x\",\"s\":\"\n\"}"`, // a bare line break in a string is no JSON
 	} {
 		e, _ := ParseEvent([]byte(in))
-		if string(e.Raw) != want {
-			t.Errorf("Raw of %q = %s, want %s", in, e.Raw, want)
-		}
+		testkit.Equal(t, string(e.Raw), want, "Raw of", in, e.Raw)
 	}
 }
 

@@ -1,6 +1,10 @@
 package protocol
 
-import "testing"
+import (
+	"testing"
+
+	"hubbub/protocol/testkit"
+)
 
 // A recognised name stands for the label, also in turns from before the match; a
 // typed name comes first.
@@ -51,14 +55,10 @@ func TestWithdrawnMatch(t *testing.T) {
 		}
 		line.Apply(parsed)
 	}
-	if raw := string(NewMatchEvent(2, "A", "").Raw); raw != `{"type":"diarization_speaker_start","data":{"timestamp":2,"speaker":"A","match":null}}` {
-		t.Error(raw)
-	}
+	testkit.Equal(t, string(NewMatchEvent(2, "A", "").Raw), `{"type":"diarization_speaker_start","data":{"timestamp":2,"speaker":"A","match":null}}`)
 	got := append(line.Apply(NewSpeakerEvent(TypeSpeakerEnd, 4, "SPEAKER_00")), line.Snapshot().Turns()...)
 	for _, turn := range got {
-		if turn.Match != "" {
-			t.Errorf("%+v", turn)
-		}
+		testkit.Equal(t, turn.Match, "", turn)
 	}
 	if e, err := ParseEvent([]byte(`{"type":"diarization_speaker_start","data":{"timestamp":2,"speaker":"A","match":7}}`)); err == nil {
 		t.Errorf("a number as match: %+v", e)

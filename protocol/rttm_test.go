@@ -29,9 +29,7 @@ func TestWriteRTTMSortsAndKeepsItsInput(t *testing.T) {
 	if want := "SPEAKER x 1 1.000 3.000 <NA> <NA> A <NA> <NA>\nSPEAKER x 1 2.000 1.000 <NA> <NA> B <NA> <NA>\n"; b.String() != want {
 		t.Errorf("got\n%s", b.String())
 	}
-	if turns[0].Speaker != "B" {
-		t.Error("the caller's turns were sorted")
-	}
+	testkit.Equal(t, turns[0].Speaker, "B", "the caller's turns were sorted")
 }
 
 func TestRTTMRoundTrip(t *testing.T) {
@@ -45,8 +43,7 @@ func TestRTTMRoundTrip(t *testing.T) {
 		name := word.Draw(t, "name")
 		var b bytes.Buffer
 		testkit.NoError(t, WriteRTTM(&b, name, turns))
-		read, err := ReadRTTM(&b)
-		testkit.NoError(t, err)
+		read := testkit.Must(ReadRTTM(&b))(t)
 		var got []Turn
 		for _, r := range read {
 			if r.File != name {

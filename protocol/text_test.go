@@ -26,18 +26,13 @@ func TestSetText(t *testing.T) {
 	if got := s.Lanes[0].Turns; got[0].Text != "" || got[1].Text != "one" || s.Texts != 2 {
 		t.Errorf("%v, %d texts", got, s.Texts)
 	}
-	if got := before.Lanes[0].Turns[1].Text; got != "" {
-		t.Errorf("an older snapshot has %q", got)
-	}
-	a, err := Annotations{}.Merge("B", "A")
-	testkit.NoError(t, err)
+	testkit.Equal(t, before.Lanes[0].Turns[1].Text, "", "an older snapshot has")
+	a := testkit.Must(Annotations{}.Merge("B", "A"))(t)
 	if got := a.Speakers(s); len(got) != 1 || got[0].Turns[1].Text != "one two" {
 		t.Errorf("after a merge: %+v", got)
 	}
 	tl.SetText(Turn{Speaker: "A", Start: 1, End: 2, Text: "three"})
-	if got := s.Lanes[0].Turns[0].Text; got != "" {
-		t.Errorf("a snapshot between two texts has %q", got)
-	}
+	testkit.Equal(t, s.Lanes[0].Turns[0].Text, "", "a snapshot between two texts has")
 	if n := testing.AllocsPerRun(10, func() { tl.SetText(Turn{Speaker: "A", Start: 3, End: 4, Text: "four"}) }); n != 0 {
 		t.Errorf("without a snapshot between, a text copies the lane: %v allocations", n)
 	}

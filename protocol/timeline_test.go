@@ -49,8 +49,7 @@ func TestTimelineFiles(t *testing.T) {
 }
 
 func readState(t *testing.T, file string) (in, want []string) {
-	f, err := os.Open(file)
-	testkit.NoError(t, err)
+	f := testkit.Must(os.Open(file))(t)
 	defer f.Close()
 	below := false
 	for scan := bufio.NewScanner(f); scan.Scan(); {

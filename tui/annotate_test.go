@@ -11,6 +11,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
@@ -79,9 +80,7 @@ func TestMergingLanes(t *testing.T) {
 	if got, want := b.Speakers[0].TalkTime, before[0].TalkTime+before[3].TalkTime; got > want+1e-9 || got < want-5 {
 		t.Errorf("together they talked %v s, apart %v s", got, want)
 	}
-	if b.Speakers[2].Style != canvas.Speaker(2) {
-		t.Errorf("after a merge the third speaker's colour is %v", b.Speakers[2].Style)
-	}
+	testkit.Equal(t, b.Speakers[2].Style, canvas.Speaker(2), "after a merge the third speaker's colour")
 	press(m, "u")
 	if n := len(m.session().Speakers); n != 4 {
 		t.Errorf("after undo there are %d people", n)
@@ -155,14 +154,10 @@ func TestJoinNewLabel(t *testing.T) {
 	if m.choice == nil || m.selected != "SPEAKER_01" {
 		t.Fatalf("J proposes %q", m.selected)
 	}
-	if text := m.choice.prompt("SPEAKER_01"); text != "SPEAKER_01#2 came after the reconnection: is it SPEAKER_01?" {
-		t.Errorf("J asks %q", text)
-	}
+	testkit.Equal(t, m.choice.prompt("SPEAKER_01"), "SPEAKER_01#2 came after the reconnection: is it SPEAKER_01?", "J asks")
 	press(m, "enter")
 	a, _ := m.annotations.Load()
-	if a.Root("SPEAKER_01#2") != "SPEAKER_01" {
-		t.Errorf("merges %v", a.Merges())
-	}
+	testkit.Equal(t, a.Root("SPEAKER_01#2"), "SPEAKER_01", "merges", a.Merges())
 	// The other one is somebody new.
 	press(m, "J", "3")
 	a, _ = m.annotations.Load()
@@ -331,9 +326,7 @@ func TestCancelledChoice(t *testing.T) {
 		t.Errorf("after down %q is still selected", before)
 	}
 	press(m, "esc", "esc", "r", "down", "esc")
-	if m.selected != "" {
-		t.Errorf("%q is selected", m.selected)
-	}
+	testkit.Equal(t, m.selected, "", "is selected")
 }
 
 // TestMergeIntoAnUnnamed: the message has the label, which the name then replaces.

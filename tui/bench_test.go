@@ -82,9 +82,7 @@ func BenchmarkTerminal(b *testing.B) {
 		go p.Send(tea.WindowSizeMsg{Width: 120, Height: 34})
 		prepared()
 		cpu := cpuTime(b)
-		if _, err := p.Run(); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(p.Run())(b)
 		b.ReportMetric(100*(cpuTime(b)-cpu).Seconds()/long.Seconds(), "%core")
 		b.ReportMetric(float64(len(out.String()))/long.Seconds(), "B/s")
 		keep.Close()

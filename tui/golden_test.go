@@ -191,9 +191,7 @@ func TestGoldenSummary(t *testing.T) {
 func TestSummaryOfNothing(t *testing.T) {
 	var b bytes.Buffer
 	testkit.NoError(t, Summary(&b, display.State{}, Options{}))
-	if got, want := b.String(), "hubbub  0:00  0 speakers  0 turns\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	testkit.Equal(t, b.String(), "hubbub  0:00  0 speakers  0 turns\n")
 }
 
 // sampleAnnotations are names of several scripts, a merge and bookmarks.

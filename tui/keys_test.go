@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
@@ -193,9 +194,7 @@ func TestLongNoticeHasSeveralRows(t *testing.T) {
 	for _, width := range []int{80, 40} {
 		m.Update(tea.WindowSizeMsg{Width: width, Height: 24})
 		rows := strings.Join(strings.Fields(strings.Join(screenRows(m)[21:], " ")), " ")
-		if !strings.Contains(rows, "and gives them new labels: J joins them") {
-			t.Errorf("%d columns: the last rows are %q", width, rows)
-		}
+		testkit.Contains(t, rows, "and gives them new labels: J joins them", width, "columns: the last rows")
 	}
 	m.Update(Msg{Text: strings.Repeat("very long ", 50) + "end"})
 	m.now = func() time.Time { return time.Unix(1_000_010, 0) }
@@ -336,15 +335,12 @@ func TestMouse(t *testing.T) {
 	}
 	click(l.gutter+w.column((turn.Start+turn.End)/2), l.lanesY+lane*l.pitch, tea.MouseButtonLeft, tea.MouseActionPress)
 	screenHas(t, m, "SPEAKER_02  "+display.ClockTenths(turn.Start)+" to "+display.ClockTenths(turn.End))
-	if m.selected != "SPEAKER_02" {
-		t.Errorf("selected is %q", m.selected)
-	}
+	testkit.Equal(t, m.selected, "SPEAKER_02", "selected")
 	click(l.gutter, 0, tea.MouseButtonLeft, tea.MouseActionPress) // above the lanes
 	press(m, "f")
 	click(l.gutter, l.lanesY, tea.MouseButtonLeft, tea.MouseActionPress) // there are no lanes
-	if press(m, "f"); m.selected != "SPEAKER_02" {
-		t.Errorf("a click beside the lanes selects %q", m.selected)
-	}
+	press(m, "f")
+	testkit.Equal(t, m.selected, "SPEAKER_02", "a click beside the lanes selects")
 	click(0, 0, tea.MouseButtonWheelUp, tea.MouseActionPress)
 	if m.window().follow {
 		t.Error("the wheel does not scroll")
@@ -355,9 +351,7 @@ func TestMouse(t *testing.T) {
 	screenHas(t, m, "60 s across")
 	before := m.view
 	click(50, 10, tea.MouseButtonLeft, tea.MouseActionMotion)
-	if m.view != before {
-		t.Error("dragging does something")
-	}
+	testkit.Equal(t, m.view, before, "dragging does something")
 	click(l.gutter, l.mapY, tea.MouseButtonLeft, tea.MouseActionPress)
 	if w := m.window(); w.at(0) > w.cellDur {
 		t.Errorf("a click at the minimap's start goes to %v", w.at(0))
@@ -427,9 +421,7 @@ func TestInterruptWhileTyping(t *testing.T) {
 		press(m, "1", begin)
 		typeText(m, "Ann")
 		before := ansi.Strip(m.View())
-		if msg := runCommand(press(m, "ctrl+z")); msg != tea.Suspend() {
-			t.Errorf("after %s ctrl+z does not suspend, but %v", begin, msg)
-		}
+		testkit.Equal(t, runCommand(press(m, "ctrl+z")), tea.Suspend(), "ctrl+z after", begin)
 		m.Update(tea.ResumeMsg{})
 		if after := ansi.Strip(m.View()); after != before {
 			t.Errorf("after %s and ctrl+z the prompt has changed:\n%s", begin, after)

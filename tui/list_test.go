@@ -19,8 +19,7 @@ import (
 func TestListFollowsTheEndOrStays(t *testing.T) {
 	s := tuitest.State(tuitest.FourSpeakers, 300, 1)
 	m := testModel(s, 80, 24)
-	press(m, "t")
-	screenHas(t, m, "turns and bookmarks")
+	screenHas(t, m, "turns and bookmarks", "t")
 	last := func() string {
 		rows := screenRows(m)
 		return strings.TrimSpace(rows[len(rows)-3])
@@ -38,8 +37,7 @@ func TestListFollowsTheEndOrStays(t *testing.T) {
 			t.Fatalf("row %d moved although a turn is selected:\n%s\n%s", y, before[y+2], row)
 		}
 	}
-	press(m, "home")
-	screenHas(t, m, "▌ 0:00")
+	screenHas(t, m, "▌ 0:00", "home")
 	press(m, "end", "esc")
 	if m.list != nil {
 		t.Error("esc does not close the list")
@@ -52,19 +50,15 @@ func TestListFiltersBySpeakerAndText(t *testing.T) {
 	typeText(m, "Anna")
 	press(m, "enter", "b")
 	typeText(m, "budget")
-	press(m, "enter", "t")
-	screenHas(t, m, "◆ budget")
-	press(m, "2")
-	screenHas(t, m, "turns of SPEAKER_01")
+	screenHas(t, m, "◆ budget", "enter", "t")
+	screenHas(t, m, "turns of SPEAKER_01", "2")
 	screenHasNot(t, m, "Anna")
 	screenHasNot(t, m, "budget")
 	press(m, "2", "/")
 	typeText(m, "BUDG")
-	press(m, "enter")
-	screenHas(t, m, "budget")
+	screenHas(t, m, "budget", "enter")
 	screenHasNot(t, m, "Anna")
-	press(m, "esc")
-	screenHas(t, m, "Anna")
+	screenHas(t, m, "Anna", "esc")
 }
 
 // TestLanesBesideTheList: they have the room of the latest turns, which the list shows.
@@ -140,9 +134,7 @@ func TestListCopies(t *testing.T) {
 	rows := m.listRows(m.session())
 	r := rows[len(rows)-2]
 	text := fmt.Sprintf("%s to %s  %s\n", display.ClockTenths(r.turn.Start), display.ClockTenths(r.turn.End), r.name)
-	if !strings.Contains(out.String(), base64.StdEncoding.EncodeToString([]byte(text))) {
-		t.Errorf("%q does not copy %q", out.String(), text)
-	}
+	testkit.Contains(t, out.String(), base64.StdEncoding.EncodeToString([]byte(text)), "does not copy", text)
 	screenHas(t, m, "1 row sent to the terminal's clipboard (OSC 52, not every terminal takes it; export with ")
 	runCommand(press(m, "end", "y"))
 	screenHas(t, m, fmt.Sprintf("%d rows sent to the terminal's clipboard (OSC 52, not every terminal takes it; select one, or export with", len(rows)))
@@ -157,17 +149,11 @@ func TestListMovesATurn(t *testing.T) {
 	s := m.session()
 	to := (s.Index(r.label) + 1) % 4
 	before := len(s.Speakers[to].Turns)
-	press(m, ">", fmt.Sprint(to+1))
-	screenHas(t, m, "the turn at "+display.Clock(r.at)+" is "+s.Speakers[to].Name+"'s now, u undoes it")
+	screenHas(t, m, "the turn at "+display.Clock(r.at)+" is "+s.Speakers[to].Name+"'s now, u undoes it", ">", fmt.Sprint(to+1))
 	a, _ := m.annotations.Load()
-	if got := a.Owner(r.turn); got != s.Speakers[to].Label {
-		t.Errorf("the turn is of %s", got)
-	}
-	if got := len(m.session().Speakers[to].Turns); got != before+1 {
-		t.Errorf("%d turns, before there were %d", got, before)
-	}
-	press(m, "u")
-	screenHas(t, m, "undone: the turn at "+display.Clock(r.at)+" moved to "+s.Speakers[to].Name)
+	testkit.Equal(t, a.Owner(r.turn), s.Speakers[to].Label, "the turn is of")
+	testkit.Equal(t, len(m.session().Speakers[to].Turns), before+1, "turns")
+	screenHas(t, m, "undone: the turn at "+display.Clock(r.at)+" moved to "+s.Speakers[to].Name, "u")
 	if a, _ := m.annotations.Load(); !a.Equal(protocol.Annotations{}) {
 		t.Error("undo leaves the turn with the other speaker")
 	}
@@ -204,9 +190,7 @@ func TestCursorOfAFrozenView(t *testing.T) {
 		t.Errorf("the cursor at %v is outside %v to %v", m.cursor, w.at(0), w.end())
 	}
 	press(m, "space")
-	if m.cursor != -1 {
-		t.Error("the cursor stays in a view that moves")
-	}
+	testkit.Equal(t, m.cursor, -1, "the cursor stays in a view that moves")
 	press(m, "home", "space", "right") // from the middle of a view of the past
 	if w := m.window(); math.Abs(m.cursor-w.middle()-w.cellDur) > 1e-6 {
 		t.Errorf("the cursor is at %v of %v to %v", m.cursor, w.at(0), w.end())
@@ -238,25 +222,19 @@ func TestCommandsByName(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 120, 34)
 	typeText(m, ":zoo")
 	screenHas(t, m, "zoom in  zoom out")
-	press(m, "tab")
-	screenHas(t, m, ": zoom in")
+	screenHas(t, m, ": zoom in", "tab")
 	press(m, "backspace", "backspace")
 	typeText(m, "o")
-	press(m, "tab", "enter")
-	screenHas(t, m, "2 min across")
+	screenHas(t, m, "2 min across", "tab", "enter")
 	typeText(m, ":nosuch")
-	press(m, "enter")
-	screenHas(t, m, "there is no command nosuch")
+	screenHas(t, m, "there is no command nosuch", "enter")
 	typeText(m, ":turns")
-	press(m, "enter")
-	screenHas(t, m, "turns and bookmarks")
+	screenHas(t, m, "turns and bookmarks", "enter")
 	typeText(m, ":mov") // a command of the list
-	press(m, "enter")
-	screenHas(t, m, "move the turn of SPEAKER_0")
+	screenHas(t, m, "move the turn of SPEAKER_0", "enter")
 	press(m, "esc")
 	typeText(m, ":sort") // one of the timeline beside it
-	press(m, "enter")
-	screenHas(t, m, "sorted by talk time")
+	screenHas(t, m, "sorted by talk time", "enter")
 	typeText(m, ":quit")
 	cmd := press(m, "enter")
 	if cmd == nil {
@@ -300,21 +278,18 @@ func TestLatestTurnsAfterHours(t *testing.T) {
 			}
 		}
 	}
-	a, err := protocol.Annotations{}.Bookmark(3*3600+100, "later")
-	testkit.NoError(t, err)
+	a := testkit.Must(protocol.Annotations{}.Bookmark(3*3600+100, "later"))(t)
 	early := tuitest.State(nil, 2, 1) // of a replay
 	early.Timeline.Lanes, early.Length = []protocol.Lane{{Speaker: "SPEAKER_00", Open: true, OpenSince: 1}}, 3*3600+300
 	m := testModel(early, 80, 40)
 	testkit.NoError(t, m.annotations.Update(func(protocol.Annotations) (protocol.Annotations, error) { return a, nil }))
 	screenHasNot(t, m, "later")
-	press(m, "t")
-	screenHas(t, m, "3:01:40  ◆ later")
+	screenHas(t, m, "3:01:40  ◆ later", "t")
 
 	early.Length = 0
 	early.Timeline = protocol.Snapshot{Lanes: []protocol.Lane{{Speaker: "SPEAKER_00", Turns: turns[:1]}}, Decided: turns[0].End} // a service errs
 	m = testModel(early, 80, 40)
-	press(m, "t")
-	screenHas(t, m, " 3:01:59  SPEAKER_00")
+	screenHas(t, m, " 3:01:59  SPEAKER_00", "t")
 }
 
 // TestBookmarksOfTheList: b and B are about the selected row, while the list is on the screen.
@@ -322,17 +297,14 @@ func TestBookmarksOfTheList(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 100, 24)
 	press(m, "t", "up", "up")
 	chosen, _ := m.selectedRow()
-	press(m, "b")
-	screenHas(t, m, "bookmark "+display.Clock(chosen.at)+", note:")
+	screenHas(t, m, "bookmark "+display.Clock(chosen.at)+", note:", "b")
 	press(m, "first", "enter", "up", "up", "up", "b", "second", "enter", "/", "first", "enter", "up")
 	r, _ := m.selectedRow()
-	press(m, "B")
-	screenHas(t, m, "removed the bookmark at "+display.Clock(r.at))
+	screenHas(t, m, "removed the bookmark at "+display.Clock(r.at), "B")
 	press(m, "/", "backspace", "backspace", "backspace", "backspace", "backspace", "enter", "up", "up", "up")
 	press(m, "f", "b")
 	screenHas(t, m, "bookmark 1:00, note:") // the present: the list is not on the screen
-	press(m, "esc", "t")
-	screenHas(t, m, "turns and bookmarks")
+	screenHas(t, m, "turns and bookmarks", "esc", "t")
 }
 
 // TestListJumpsToABookmark: then it is the bookmark of b, [ and ], as after a jump by them.
@@ -344,8 +316,7 @@ func TestListJumpsToABookmark(t *testing.T) {
 	jump := []string{"t", "/", "second", "enter", "enter"}
 	press(m, append(jump, "b")...)
 	screenHas(t, m, "bookmark 3:20, note: second")
-	press(m, "esc", "[")
-	screenHas(t, m, "◆ 1:40  (1 of 2")
+	screenHas(t, m, "◆ 1:40  (1 of 2", "esc", "[")
 	press(m, append(jump, "]")...)
 	screenHas(t, m, "no bookmark after this")
 	for _, keys := range [][]string{{"["}, {":", "1", ":", "4", "0", "enter"}} { // the list is in the place of the timeline

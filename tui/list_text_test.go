@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 )
@@ -45,9 +46,7 @@ func TestListShowsEveryScript(t *testing.T) {
 				}
 				said += r.said
 			}
-			if got, want := strings.ReplaceAll(said, " ", ""), strings.ReplaceAll(text, " ", ""); got != want {
-				t.Errorf("%v: %q, want %q", size, got, want)
-			}
+			testkit.Equal(t, strings.ReplaceAll(said, " ", ""), strings.ReplaceAll(text, " ", ""), size)
 		}
 	}
 }
@@ -78,8 +77,7 @@ func TestListFindsAndCopiesWhatWasSaid(t *testing.T) {
 	m.o.Output = &out
 	press(m, "t", "/")
 	typeText(m, "Quick DOG")
-	press(m, "enter")
-	screenHas(t, m, "the quick brown")
+	screenHas(t, m, "the quick brown", "enter")
 	screenHasNot(t, m, "SPEAKER_01")
 	if row := screenRows(m)[1]; !strings.HasSuffix(strings.TrimSpace(row), " 1") {
 		t.Errorf("the title counts lines, not turns: %q", row)
@@ -88,9 +86,7 @@ func TestListFindsAndCopiesWhatWasSaid(t *testing.T) {
 	for _, keys := range [][]string{{"y"}, {"up", "y"}} { // all rows; a line of the text
 		out.Reset()
 		runCommand(press(m, keys...))
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%v copies %q", keys, out.String())
-		}
+		testkit.Contains(t, out.String(), want, keys, "copies")
 		screenHas(t, m, "1 row sent")
 	}
 }
@@ -104,8 +100,7 @@ func TestListShowsLateText(t *testing.T) {
 	without.Timeline.Lanes = slices.Clone(s.Timeline.Lanes)
 	without.Timeline.Lanes[0].Turns = []protocol.Turn{{Speaker: "SPEAKER_00", Start: 1, End: 8}}
 	m := testModel(without, 80, 24)
-	press(m, "t")
-	screenHasNot(t, m, "the quick brown fox")
+	screenHasNot(t, m, "the quick brown fox", "t")
 	s.Timeline.Texts++
 	m.later(s)
 	screenHasNot(t, m, "the quick brown fox")
@@ -124,16 +119,12 @@ func TestSearchInAReplay(t *testing.T) {
 	p := &tuitest.Player{}
 	m.o.Player = p
 	m.bindKeys()
-	press(m, "t")
-	screenHasNot(t, m, "SPEAKER_01")
+	screenHasNot(t, m, "SPEAKER_01", "t")
 	press(m, "/")
 	typeText(m, "我们")
-	press(m, "enter")
-	screenHas(t, m, "SPEAKER_01")
-	press(m, "home", "r")
-	screenHas(t, m, "SPEAKER_01 has not spoken yet: enter goes there")
-	press(m, ">")
-	screenHas(t, m, "the replay has not come to this turn: enter goes there")
+	screenHas(t, m, "SPEAKER_01", "enter")
+	screenHas(t, m, "SPEAKER_01 has not spoken yet: enter goes there", "home", "r")
+	screenHas(t, m, "the replay has not come to this turn: enter goes there", ">")
 	press(m, "enter")
 	if len(p.Sought) != 1 || p.Sought[0] != 9 {
 		t.Errorf("sought %v", p.Sought)
@@ -221,7 +212,6 @@ func TestListSelectsTurns(t *testing.T) {
 			t.Fatalf("the text of the turn at %v is not on the screen:\n%s", turn.Start, strings.Join(rows, "\n"))
 		}
 	}
-	if press(m, "down"); m.list.Selected != 0 {
-		t.Error("after the newest, the list does not follow")
-	}
+	press(m, "down")
+	testkit.Equal(t, m.list.Selected, 0, "after the newest, the list does not follow")
 }

@@ -104,8 +104,7 @@ func TestSecondChoiceOfAMicrophone(t *testing.T) {
 	screenHas(t, m, "opening Headset")
 	press(m, "esc")
 	answerTo(m, press(m, "i"))
-	press(m, "down", "enter")
-	screenHas(t, m, "another microphone is being opened: choose again")
+	screenHas(t, m, "another microphone is being opened: choose again", "down", "enter")
 	answerTo(m, first)
 	screenHas(t, m, "╭─ microphones")
 	if cmd := press(m, "enter"); cmd == nil {
@@ -121,8 +120,7 @@ func TestMicrophonesOfPortAudio(t *testing.T) {
 		{Input: "mic:1", Name: "USB", System: "ALSA"},
 	}})
 	screenHas(t, m, "Devices connected later need a restart, or a recorder (parec, ffmpeg).")
-	press(m, "down")
-	screenHasNot(t, m, "connected later")
+	screenHasNot(t, m, "connected later", "down")
 }
 
 // TestMicrophonesAreListedAgain: the list follows a device that is removed and returns.

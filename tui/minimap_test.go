@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 )
@@ -16,9 +17,7 @@ func TestMinimapShowsWhereSpeechWas(t *testing.T) {
 	m := testModel(s, 124, 34)
 	cells := mapCells(m.session(), 100)
 	for i, want := range map[int]mapCell{0: {8, canvas.Speaker(0)}, 14: {8, canvas.Speaker(0)}, 30: {8, canvas.Speaker(1)}, 49: {8, canvas.Speaker(1)}, 50: {}, 99: {}} {
-		if cells[i] != want {
-			t.Errorf("cell %d is %+v, want %+v", i, cells[i], want)
-		}
+		testkit.Equal(t, cells[i], want, "cell", i, "is")
 	}
 }
 

@@ -33,8 +33,7 @@ func TestPresenterShowsWhoSpeaks(t *testing.T) {
 			if !strings.Contains(v, name+" ") && !strings.Contains(v, name+"\n") {
 				t.Errorf("%s, %v: the name is not there:\n%s", name, size, v)
 			}
-			press(m, "esc")
-			screenHas(t, m, "across")
+			screenHas(t, m, "across", "esc")
 		}
 	}
 }
@@ -46,8 +45,7 @@ func TestNobodySpeaksWithoutAStream(t *testing.T) {
 	s.Timeline.Lanes[1].Open, s.Timeline.Lanes[1].OpenSince = true, 58
 	m := testModel(s, 80, 24)
 	screenHasNot(t, m, "● SPEAKER")
-	press(m, "f")
-	screenHas(t, m, "          reconnecting\n")
+	screenHas(t, m, "          reconnecting\n", "f")
 	screenHas(t, m, " 7 dropped ")
 	screenHasNot(t, m, "▀▀▀")
 }
@@ -57,8 +55,7 @@ func TestBookmarkOfThePresenter(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
 	press(m, "home", "space", "f")
 	m.later(tuitest.State(tuitest.FourSpeakers, 130, 1))
-	press(m, "b")
-	screenHas(t, m, "bookmark 2:10, note:")
+	screenHas(t, m, "bookmark 2:10, note:", "b")
 }
 
 // TestPresenterGoesToATime: it shows the present, so that another time is one of the timeline, but for a replay.
@@ -80,8 +77,7 @@ func TestPresenterGoesToATime(t *testing.T) {
 // TestPresenterIsNotFrozen: it shows the present; what is frozen is seen.
 func TestPresenterIsNotFrozen(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
-	press(m, "f", "space")
-	screenHas(t, m, "FROZEN")
+	screenHas(t, m, "FROZEN", "f", "space")
 }
 
 // The number of those who have no room covers nothing of the others, whose names have bars where they are not large.

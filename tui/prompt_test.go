@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"hubbub/protocol/testkit"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 
@@ -35,9 +36,7 @@ func TestTextInput(t *testing.T) {
 		m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
 		m.askText(textInput{label: "name:", limit: 10, before: before, after: after})
 		m.Update(tea.KeyMsg{Type: c.key})
-		if got := m.input.before + "|" + m.input.after; got != c.want {
-			t.Errorf("%v changes %q to %q, want %q", c.key, c.start, got, c.want)
-		}
+		testkit.Equal(t, m.input.before+"|"+m.input.after, c.want, c.key, "changes", c.start, "to")
 	}
 }
 

@@ -54,15 +54,11 @@ func awaitEnd(t *testing.T, done chan error) error {
 func checkRestored(t *testing.T, out *testkit.Buffer) {
 	t.Helper()
 	s := out.String()
-	if !strings.Contains(s, enterScreen) {
-		t.Error("the alternate screen was not used")
-	}
+	testkit.Contains(t, s, enterScreen, "the alternate screen was not used")
 	if i, j := strings.LastIndex(s, leaveScreen), strings.LastIndex(s, enterScreen); i < j {
 		t.Error("the alternate screen was not left")
 	}
-	if !strings.Contains(s[strings.LastIndex(s, enterScreen):], showCursor) {
-		t.Error("the cursor was not shown again")
-	}
+	testkit.Contains(t, s[strings.LastIndex(s, enterScreen):], showCursor, "the cursor was not shown again")
 }
 
 func TestRunEnds(t *testing.T) {

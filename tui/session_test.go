@@ -3,6 +3,7 @@ package tui
 import (
 	"testing"
 
+	"hubbub/protocol/testkit"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
@@ -36,12 +37,8 @@ func TestMatchForANewLabel(t *testing.T) {
 	s.Timeline.Lanes[2].Speaker, s.Timeline.Lanes[3].Speaker = "SPEAKER_01#2", "SPEAKER_09"
 	s.NewLabels = []string{"SPEAKER_01#2", "SPEAKER_09"}
 	for label, want := range map[string]string{"SPEAKER_01#2": "SPEAKER_01", "SPEAKER_09": "SPEAKER_00", "SPEAKER_07#2": "SPEAKER_00"} {
-		if got := display.NewSession(s, nil).MatchFor(label); got != want {
-			t.Errorf("%s may be %s, want %s", label, got, want)
-		}
+		testkit.Equal(t, display.NewSession(s, nil).MatchFor(label), want, label, "may be")
 	}
 	s.NewLabels = append(s.NewLabels, "SPEAKER_00", "SPEAKER_01")
-	if got := display.NewSession(s, nil).MatchFor("SPEAKER_09"); got != "SPEAKER_09" {
-		t.Errorf("among new labels only, SPEAKER_09 may be %s", got)
-	}
+	testkit.Equal(t, display.NewSession(s, nil).MatchFor("SPEAKER_09"), "SPEAKER_09", "among new labels only, SPEAKER_09 may be")
 }

@@ -10,6 +10,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 )
@@ -71,12 +72,8 @@ func TestLateService(t *testing.T) {
 			m.countersAt = 0 // they are taken once a second
 			m.later(s)
 			rows := screenRows(m)
-			if !strings.Contains(rows[22], c.line) {
-				t.Errorf("%s, %d columns: the state line is %q", c.name, w, rows[22])
-			}
-			if got := strings.TrimSpace(rows[1]); got != c.problem {
-				t.Errorf("%s, %d columns: the problem is %q", c.name, w, got)
-			}
+			testkit.Contains(t, rows[22], c.line, c.name, w, "columns: the state line")
+			testkit.Equal(t, strings.TrimSpace(rows[1]), c.problem, c.name, w, "columns: the problem")
 			if got, want := strings.Count(rows[2], m.glyphs.Pending), int(math.Round(c.undecided/m.window().cellDur)); got != want {
 				t.Errorf("%s, %d columns: %d cells are hatched, %d are undecided: %q", c.name, w, got, want, rows[2])
 			}
@@ -96,8 +93,7 @@ func TestLateService(t *testing.T) {
 		m = testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 120, 24)
 		m.o.Wire = tuitest.LateLog(c.lag, c.pong, c.ago).Snapshot
 		m.later(m.state)
-		press(m, "f")
-		screenHas(t, m, c.problem)
+		screenHas(t, m, c.problem, "f")
 	}
 }
 
@@ -112,9 +108,7 @@ func TestStateLineOfAReplay(t *testing.T) {
 	}
 	s.Playback = &display.Playback{Speed: 1, Paused: true}
 	m = testModel(s, 120, 24)
-	if line := screenRows(m)[22]; !strings.Contains(line, "○ paused") {
-		t.Errorf("the state line is %q", line)
-	}
+	testkit.Contains(t, screenRows(m)[22], "○ paused", "the state line")
 }
 
 // A narrow header keeps the end of a path.
@@ -144,9 +138,7 @@ func TestLocaleC(t *testing.T) {
 		if m.glyphs.ASCII != c.ascii && !m.theme.Plain() {
 			t.Errorf("%+v: ASCII is %v", c, m.glyphs.ASCII)
 		}
-		if asciiLocale() != c.ascii {
-			t.Errorf("%+v: %v", c, asciiLocale())
-		}
+		testkit.Equal(t, asciiLocale(), c.ascii, c)
 	}
 }
 
@@ -185,14 +177,10 @@ func TestPeakIsHeldForAMoment(t *testing.T) {
 	m := testModel(s, 100, 24)
 	s.Level, s.Position = display.Level{RMS: 0.01, Peak: 0.02}, 61
 	m.later(s)
-	if m.peak != 0.5 {
-		t.Errorf("after a second the peak is %v", m.peak)
-	}
+	testkit.Equal(t, m.peak, 0.5, "after a second the peak")
 	s.Position = 62
 	m.later(s)
-	if m.peak != 0.02 {
-		t.Errorf("after two seconds the peak is %v", m.peak)
-	}
+	testkit.Equal(t, m.peak, 0.02, "after two seconds the peak")
 }
 
 // TestWatchingOnScreen shows that a stream has not begun.
@@ -219,9 +207,7 @@ func TestNoConnection(t *testing.T) {
 			t.Errorf("%+v: the header is %q, want %q in it", c.retry, got, c.want)
 		}
 		s.Timeline.Lanes = nil
-		if got := strings.Join(screenRows(testModel(s, 80, 24))[1:], "\n"); !strings.Contains(got, "  "+c.want+"\n") {
-			t.Errorf("%+v: without lanes the screen is\n%s", c.retry, got)
-		}
+		testkit.Contains(t, strings.Join(screenRows(testModel(s, 80, 24))[1:], "\n"), "  "+c.want+"\n", c.retry, "without lanes the screen")
 	}
 	s := display.State{Conn: display.Connecting, Server: "built-in server"}
 	screenHas(t, testModel(s, 80, 24), "connecting to built-in server")
@@ -236,13 +222,11 @@ func TestCauseOfAFailure(t *testing.T) {
 	s.Conn, s.ConnReason = display.Failed, cause
 	m := testModel(s, 80, 24)
 	screenHas(t, m, cause)
-	press(m, "t")
-	screenHas(t, m, cause[:70])
+	screenHas(t, m, cause[:70], "t")
 	press(m, "t")
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 8}) // no line for it
 	screenHas(t, m, "× failed   "+cause[:60])
-	press(m, "f")
-	screenHas(t, m, "× failed   "+cause[:50])
+	screenHas(t, m, "× failed   "+cause[:50], "f")
 	s.Dropped = 7
 	m = testModel(s, 80, 5)
 	screenHas(t, m, "× failed  1:00  7 dropped  "+cause[:50])
@@ -259,8 +243,7 @@ func TestInputProblem(t *testing.T) {
 		screenHas(t, testModel(s, size[0], size[1]), text)
 	}
 	m := testModel(s, 120, 34)
-	press(m, "f")
-	screenHas(t, m, text)
+	screenHas(t, m, text, "f")
 
 	s.InputProblem = `no audio from "Remapped Monitor of Null Output" since 0:58: reopening it until 2:58`
 	m = testModel(s, 80, 24)
@@ -293,8 +276,7 @@ func TestRecordingState(t *testing.T) {
 	screenHas(t, testModel(s, 58, 20), text[:20]) // there is no REC
 	screenHas(t, testModel(s, 80, 24), "connection refused")
 	m := testModel(s, 80, 24)
-	press(m, "f")
-	screenHas(t, m, text[:20])
+	screenHas(t, m, text[:20], "f")
 }
 
 // TestNoAudio: without audio, as in a recording that has none, there is no level.

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 )
@@ -40,8 +41,7 @@ func TestGapsAreSeen(t *testing.T) {
 	s.Gaps = []protocol.Span{{Start: 2990, End: 2990.1}}
 	for range 12 {
 		m := testModel(s, 100, 24)
-		press(m, "-")
-		screenHas(t, m, "╳")
+		screenHas(t, m, "╳", "-")
 	}
 }
 
@@ -54,9 +54,7 @@ func TestOverlapIsMarkedOnTheRule(t *testing.T) {
 	l, w := m.layout(), m.window()
 	row := []rune(screenRows(m)[l.axisY])
 	for at, want := range map[float64]bool{4: false, 8: true, 12: false} {
-		if got := string(row[l.gutter+w.column(at)]) == "━"; got != want {
-			t.Errorf("at %v s overlap is marked: %v", at, got)
-		}
+		testkit.Equal(t, string(row[l.gutter+w.column(at)]) == "━", want, "at", at, "s overlap is marked")
 	}
 	press(m, "1", "x")
 	if strings.Contains(screenRows(m)[l.axisY], "━") {

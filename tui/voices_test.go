@@ -39,8 +39,7 @@ func TestOfferToRemember(t *testing.T) {
 	if cmd := press(m, "enter"); cmd != nil && runCommand(cmd) != nil || len(f.Calls) > 0 {
 		t.Error("enter consents")
 	}
-	press(m, "n")
-	screenHasNot(t, m, "remember")
+	screenHasNot(t, m, "remember", "n")
 	nameLane(m, "1", "e") // Annae
 	screenHasNot(t, m, "remember")
 
@@ -50,8 +49,7 @@ func TestOfferToRemember(t *testing.T) {
 		t.Errorf("learnt %q", f.Calls)
 	}
 	screenHas(t, m, "a voiceprint is stored in /home/sam/voices")
-	press(m, "?")
-	screenHas(t, m, "voices are stored in /home/sam/voices")
+	screenHas(t, m, "voices are stored in /home/sam/voices", "?")
 	press(m, "esc")
 
 	// A failure is shown, and the next name asks again.
@@ -66,8 +64,7 @@ func TestOfferToRemember(t *testing.T) {
 	screenHasNot(t, m, "remember the voice of")
 	press(m, "V") // asks all the same
 	screenHas(t, m, "remember the voice of Rosa")
-	press(m, "esc")
-	screenHasNot(t, m, "remember the voice of")
+	screenHasNot(t, m, "remember the voice of", "esc")
 }
 
 // TestQuestionOfAStoredVoice: yes would replace it.
@@ -138,8 +135,7 @@ func TestNoOfferForRecognised(t *testing.T) {
 	press(m, "u")
 	nameLane(m, "1", "Sam") // over the recognised name
 	screenHasNot(t, m, "remember the voice of")
-	press(m, "1", "r", "backspace", "enter")
-	screenHas(t, m, "remember the voice of Sa,")
+	screenHas(t, m, "remember the voice of Sa,", "1", "r", "backspace", "enter")
 }
 
 // TestCorrectionOfVoices: every change of names is passed on once.
@@ -167,8 +163,7 @@ func TestCorrectionOfVoices(t *testing.T) {
 // once.
 func TestCorrectionAfterLearning(t *testing.T) {
 	m, _ := voiceModel(t)
-	a, err := protocol.Annotations{}.Rename("SPEAKER_00", "Anna")
-	testkit.NoError(t, err)
+	a := testkit.Must(protocol.Annotations{}.Rename("SPEAKER_00", "Anna"))(t)
 	m.annotations = protocol.NewAnnotationsStore(a)
 	press(m, "1", "V")
 	m.Update(runCommand(press(m, "y")))

@@ -89,9 +89,7 @@ func TestWireVerdict(t *testing.T) {
 	}
 	for _, size := range [][2]int{{80, 24}, {120, 34}, {80, 9}} {
 		m = wireModel(tuitest.LateLog(14*time.Second, 20*time.Millisecond, time.Second), size[0], size[1])
-		if line := screenRows(m)[1]; !strings.Contains(line, "events arrive 14 s late: the service is overloaded or something buffers them") {
-			t.Errorf("%v: the verdict is %q", size, line)
-		}
+		testkit.Contains(t, screenRows(m)[1], "events arrive 14 s late: the service is overloaded or something buffers them", size, "the verdict")
 	}
 }
 
@@ -157,17 +155,11 @@ func TestWireFilterKeys(t *testing.T) {
 		return n
 	}
 	all := rows()
-	press(m, "u")
-	screenHas(t, m, "number 399")
-	press(m, "u", "t", "d", "d")
-	screenHas(t, m, "messages, received")
-	press(m, "/", "INVALID size", "enter")
-	screenHas(t, m, `messages, received, "INVALID size"`)
-	if rows() != 1 {
-		t.Errorf("%d rows match", rows())
-	}
-	press(m, "/", " nothing", "enter")
-	screenHas(t, m, "nothing matches")
+	screenHas(t, m, "number 399", "u")
+	screenHas(t, m, "messages, received", "u", "t", "d", "d")
+	screenHas(t, m, `messages, received, "INVALID size"`, "/", "INVALID size", "enter")
+	testkit.Equal(t, rows(), 1, "rows match")
+	screenHas(t, m, "nothing matches", "/", " nothing", "enter")
 	press(m, "esc")
 	if rows() != all {
 		t.Errorf("after esc there are %d rows, want %d", rows(), all)
@@ -198,8 +190,7 @@ func TestWireSelectionStandsStill(t *testing.T) {
 		t.Errorf("the selected row went from line %d to %d", y, got)
 	}
 	screenHasNot(t, m, "more 49")
-	press(m, "end")
-	screenHas(t, m, "more 49")
+	screenHas(t, m, "more 49", "end")
 	press(m, "home")
 	screenHas(t, m, "POST https://diarization.example")
 	press(m, "pgdown", "down", "pgup")
@@ -225,8 +216,7 @@ func TestWirePause(t *testing.T) {
 		}
 	}
 	screenHas(t, m, "PAUSED +1")
-	press(m, "space")
-	screenHas(t, m, "not seen")
+	screenHas(t, m, "not seen", "space")
 	screenHasNot(t, m, "PAUSED")
 }
 
@@ -245,19 +235,13 @@ func TestWireMouse(t *testing.T) {
 		t.Errorf("the wheel selects line %d, the last is %d", selectedLine(m), bottom)
 	}
 	mouse(0, tea.MouseButtonWheelDown)
-	if m.wire.Selected != 0 {
-		t.Errorf("the wheel selects line %d, and does not follow", selectedLine(m))
-	}
+	testkit.Equal(t, m.wire.Selected, 0, "the wheel selects line", selectedLine(m), "and does not follow")
 	listY := 1 + slices.IndexFunc(screenRows(m), func(line string) bool { return strings.HasPrefix(line, m.glyphs.Rule) })
 	mouse(listY+2, tea.MouseButtonLeft)
-	if selectedLine(m) != listY+2 {
-		t.Errorf("a click selects line %d, not %d", selectedLine(m), listY+2)
-	}
+	testkit.Equal(t, selectedLine(m), listY+2, "a click selects line")
 	before := m.wire.Selected
 	mouse(listY-1, tea.MouseButtonLeft)
-	if m.wire.Selected != before {
-		t.Error("a click beside the list selects a row")
-	}
+	testkit.Equal(t, m.wire.Selected, before, "a click beside the list selects a row")
 }
 
 // TestWireOfAHostileService draws what would harm a terminal.
@@ -303,8 +287,7 @@ func TestWireRawSaysEverything(t *testing.T) {
 	press(m, "t", "/", "SPEAKER_00 at 35", "enter", "enter")
 	screenHas(t, m, `{"type":"diarization_speaker_start","data":{"timestamp":35,"speaker":"SPEAKER_00"}}`)
 	screenHas(t, m, `"lag_ms": 1005`)
-	press(m, "esc")
-	screenHasNot(t, m, "lag_ms")
+	screenHasNot(t, m, "lag_ms", "esc")
 	if m.wire == nil {
 		t.Fatal("esc closed more than the raw message")
 	}
@@ -325,12 +308,9 @@ func TestWireRawStays(t *testing.T) {
 		m.tickLater()
 		screenHas(t, m, "another one")
 	}
-	press(m, "end")
-	screenHasNot(t, m, `"lag_ms": 1005`)
+	screenHasNot(t, m, `"lag_ms": 1005`, "end")
 	press(m, "enter")
-	if m.wire.Selected != 0 {
-		t.Error("the list does not follow the newest record again")
-	}
+	testkit.Equal(t, m.wire.Selected, 0, "the list does not follow the newest record again")
 	for _, key := range []string{"up", "home"} {
 		press(m, "enter", key, "enter")
 		if m.wire.Selected == 0 {
@@ -411,7 +391,6 @@ func BenchmarkWireView(b *testing.B) {
 
 func decode64(t *testing.T, text string) string {
 	t.Helper()
-	b, err := base64.StdEncoding.DecodeString(text)
-	testkit.NoError(t, err)
+	b := testkit.Must(base64.StdEncoding.DecodeString(text))(t)
 	return string(b)
 }

@@ -23,8 +23,7 @@ func flacBytes(t testing.TB, x []float32, rate, channels, bits int, stateLength 
 		info.NSamples = uint64(len(x))
 	}
 	var b bytes.Buffer
-	enc, err := flac.NewEncoder(&b, info)
-	testkit.NoError(t, err)
+	enc := testkit.Must(flac.NewEncoder(&b, info))(t)
 	for num := 0; len(x) > 0; num++ {
 		n := min(1024, len(x))
 		f := &frame.Frame{Header: frame.Header{HasFixedBlockSize: true, BlockSize: uint16(n), SampleRate: uint32(rate),

@@ -198,17 +198,14 @@ func TestLoudFloats(t *testing.T) {
 			x[i] *= scale
 		}
 		d := mustDecode(t, "loud", wavShape{tag: tagFloat, bits: 32, channels: 1, rate: SampleRate, dataSize: -1}.bytes(x), false, 1000)
-		if got := strings.Count(d.notices, "more than 16 times full scale"); (got == 1) != (scale != 4) {
-			t.Errorf("scale %g: %q", scale, d.notices)
-		}
+		testkit.Equal(t, (strings.Count(d.notices, "more than 16 times full scale") == 1), scale != 4, "scale", scale, d.notices)
 	}
 }
 
 // TestWAVFromAnotherWriter reads what go-audio/wav wrote.
 func TestWAVFromAnotherWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.wav")
-	f, err := os.Create(path)
-	testkit.NoError(t, err)
+	f := testkit.Must(os.Create(path))(t)
 	want := capturetest.Tone(SampleRate, 440, 8000)
 	enc := wav.NewEncoder(f, 44100, 16, 2, 1)
 	buf := &audio.IntBuffer{Format: &audio.Format{NumChannels: 2, SampleRate: 44100}, SourceBitDepth: 16}
@@ -216,8 +213,7 @@ func TestWAVFromAnotherWriter(t *testing.T) {
 		buf.Data = append(buf.Data, int(v*32767), int(v*32767))
 	}
 	testkit.NoError(t, errors.Join(enc.Write(buf), enc.Close(), f.Close()))
-	b, err := os.ReadFile(path)
-	testkit.NoError(t, err)
+	b := testkit.Must(os.ReadFile(path))(t)
 	d := mustDecode(t, "go-audio", b, false, 4096)
 	if d.format.Rate != 44100 || d.format.Channels != 2 {
 		t.Errorf("%+v", d.format)
@@ -341,8 +337,7 @@ func TestLargeWAV(t *testing.T) {
 	}{{list, 3 << 30}, {make([]byte, 9008), 3<<30 + 9008}} {
 		begin := s.bytes(nil)
 		f := sparse{begin, c.after, int64(len(begin)) + 3<<30 + int64(len(c.after))}
-		d, err := Open("input", f, f.size, &Notices{})
-		testkit.NoError(t, err)
+		d := testkit.Must(Open("input", f, f.size, &Notices{}))(t)
 		if n := d.Format().Frames; n != c.want/2 || d.Format().Notice != "" {
 			t.Errorf("%d frames, want %d; notice %q", n, c.want/2, d.Format().Notice)
 		}

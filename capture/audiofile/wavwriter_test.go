@@ -18,8 +18,7 @@ import (
 // TestWAVWriter: what was written is read back, by our reader and by another.
 func TestWAVWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audio.wav")
-	w, err := CreateWAV(path)
-	testkit.NoError(t, err)
+	w := testkit.Must(CreateWAV(path))(t)
 	want := capturetest.Tone(SampleRate, 440, 70_000)
 	for i := 0; i < len(want); i += 1600 {
 		testkit.NoError(t, w.Write(want[i:min(len(want), i+1600)]))
@@ -28,16 +27,14 @@ func TestWAVWriter(t *testing.T) {
 	if err := errors.Join(w.Write(want), w.Save()); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("a closed writer takes samples: %v", err)
 	}
-	file, err := os.ReadFile(path)
-	testkit.NoError(t, err)
+	file := testkit.Must(os.ReadFile(path))(t)
 	back := mustDecode(t, "read back", file, false, 1600)
 	if f := back.format; f.Notice != "" || f.Rate != SampleRate || f.Channels != 1 {
 		t.Errorf("%+v", f)
 	}
 	capturetest.Same(t, "read back", back.samples, want, 1.0/32768)
 
-	f, err := os.Open(path)
-	testkit.NoError(t, err)
+	f := testkit.Must(os.Open(path))(t)
 	defer f.Close()
 	d := wav.NewDecoder(f)
 	b, err := d.FullPCMBuffer()
@@ -49,13 +46,9 @@ func TestWAVWriter(t *testing.T) {
 func TestPCM16(t *testing.T) {
 	for x, want := range map[float32]int16{0: 0, 1: 32767, -1: -32768, 5: 32767, -5: -32768, 0.5: 16384,
 		float32(math.Inf(1)): 32767, float32(math.Inf(-1)): -32768} {
-		if got := PCM16(x); got != want {
-			t.Errorf("%g becomes %d, want %d", x, got, want)
-		}
+		testkit.Equal(t, PCM16(x), want, x, "becomes")
 	}
-	if PCM16(float32(math.NaN())) != 0 {
-		t.Error("NaN is not silence")
-	}
+	testkit.Equal(t, PCM16(float32(math.NaN())), 0, "NaN is not silence")
 	for i := math.MinInt16; i <= math.MaxInt16; i++ {
 		if PCM16(float32(i)*fullScale(16)) != int16(i) {
 			t.Fatalf("%d is not read back", i)
@@ -74,13 +67,11 @@ func TestWAVSizeLimit(t *testing.T) {
 // TestSave: a copy of the file is complete although the writer is not closed.
 func TestSave(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audio.wav")
-	w, err := CreateWAV(path)
-	testkit.NoError(t, err)
+	w := testkit.Must(CreateWAV(path))(t)
 	defer w.Close()
 	want := capturetest.Tone(SampleRate, 440, 5000)
 	testkit.NoError(t, errors.Join(w.Write(want), w.Silence(300), w.Save()))
-	b, err := os.ReadFile(path)
-	testkit.NoError(t, err)
+	b := testkit.Must(os.ReadFile(path))(t)
 	if !bytes.Equal(b[:WAVHeaderBytes], WAVHeader(2*5300)) {
 		t.Errorf("% x", b[:WAVHeaderBytes])
 	}
@@ -102,8 +93,7 @@ func TestDiskThatFails(t *testing.T) {
 }
 
 func BenchmarkWAVWriter(b *testing.B) {
-	w, err := CreateWAV(filepath.Join(b.TempDir(), "audio.wav"))
-	testkit.NoError(b, err)
+	w := testkit.Must(CreateWAV(filepath.Join(b.TempDir(), "audio.wav")))(b)
 	x := capturetest.Tone(SampleRate, 440, SampleRate/10)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -49,9 +49,6 @@ func TestPickDevice(t *testing.T) {
 }
 
 func TestDeviceJSON(t *testing.T) {
-	got, err := json.Marshal(Device{Number: 1, Name: "n", HostAPI: "h", Channels: 2, Rate: 48000, Default: true, Input: "mic:1"})
-	testkit.NoError(t, err)
-	if want := `{"number":1,"name":"n","host_api":"h","channels":2,"rate":48000,"default":true,"input":"mic:1"}`; string(got) != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	got := testkit.Must(json.Marshal(Device{Number: 1, Name: "n", HostAPI: "h", Channels: 2, Rate: 48000, Default: true, Input: "mic:1"}))(t)
+	testkit.Equal(t, string(got), `{"number":1,"name":"n","host_api":"h","channels":2,"rate":48000,"default":true,"input":"mic:1"}`, got)
 }

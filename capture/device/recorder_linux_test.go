@@ -29,8 +29,7 @@ func TestRecordersOfVirtualMicrophone(t *testing.T) {
 			if _, err := exec.LookPath(r.name); err != nil {
 				t.Skip(err)
 			}
-			s, err := r.openWithin(t.Context(), device, false, false, time.Minute)
-			testkit.NoError(t, err)
+			s := testkit.Must(r.openWithin(t.Context(), device, false, false, time.Minute))(t)
 			hearsTone(t, s, 1)
 		})
 	}
@@ -48,9 +47,7 @@ func TestRemovedMicrophone(t *testing.T) {
 	s, err := r.openWithin(t.Context(), "büro", false, false, time.Minute)
 	testkit.NoError(t, err)
 	defer s.Close()
-	if name := s.Device().Name; name != "Büro" {
-		t.Errorf("the device is called %q", name)
-	}
+	testkit.Equal(t, s.Device().Name, "Büro", "the device is called")
 	server.Run(t, "pactl", "unload-module", desk)
 	for deadline := time.Now().Add(time.Minute); err == nil && time.Now().Before(deadline); {
 		_, _, err = s.Read()
@@ -102,8 +99,7 @@ func TestPipeWire(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s, err := c.open()
-			testkit.NoError(t, err)
+			s := testkit.Must(c.open())(t)
 			hearsTone(t, s, c.channels)
 		})
 	}
@@ -115,8 +111,7 @@ const toneHz = 440
 func playTone(t *testing.T, server *capturetest.Server, program ...string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tone.wav")
-	w, err := audiofile.CreateWAV(path)
-	testkit.NoError(t, err)
+	w := testkit.Must(audiofile.CreateWAV(path))(t)
 	testkit.NoError(t, errors.Join(w.Write(capturetest.Tone(audiofile.SampleRate, toneHz, 60*audiofile.SampleRate)), w.Close()))
 	player := server.Command("sh", append([]string{"-c", `while "$@"; do :; done`, "sh"}, append(program, path)...)...)
 	testkit.Start(t, player)

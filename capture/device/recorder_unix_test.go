@@ -27,8 +27,7 @@ func TestRecorderOrder(t *testing.T) {
 		"parec":     capturetest.Endless,
 		"arecord":   "exit 1",
 	})
-	s, err := OpenRecorder(t.Context(), "", false)
-	testkit.NoError(t, err)
+	s := testkit.Must(OpenRecorder(t.Context(), "", false))(t)
 	defer s.Close()
 	rate, channels := s.Format()
 	if name := s.Device().Name; name != "Desk [31mMicrophone" || rate != audiofile.SampleRate || channels != 1 {

@@ -163,8 +163,7 @@ func inRoom(near, far, echo []float32) (left, lost float64) {
 func sides(t *testing.T, meeting string, seconds int) (one, other []float32) {
 	all := openAll(t, meeting+".flac")[:seconds*SampleRate]
 	one, other = make([]float32, len(all)), make([]float32, len(all))
-	f, err := os.Open(meeting + ".rttm")
-	testkit.NoError(t, err)
+	f := testkit.Must(os.Open(meeting + ".rttm"))(t)
 	defer f.Close()
 	who := make([]string, len(all))
 	first := ""
@@ -197,13 +196,10 @@ func sides(t *testing.T, meeting string, seconds int) (one, other []float32) {
 
 // openAll is a recording at 16 kHz, as it is.
 func openAll(t *testing.T, path string) []float32 {
-	f, err := os.Open(path)
-	testkit.NoError(t, err)
+	f := testkit.Must(os.Open(path))(t)
 	defer f.Close()
-	info, err := f.Stat()
-	testkit.NoError(t, err)
-	dec, err := audiofile.Open(path, f, info.Size(), &audiofile.Notices{})
-	testkit.NoError(t, err)
+	info := testkit.Must(f.Stat())(t)
+	dec := testkit.Must(audiofile.Open(path, f, info.Size(), &audiofile.Notices{}))(t)
 	if f := dec.Format(); f.Rate != SampleRate || f.Channels != 1 {
 		t.Fatalf("%s: %d Hz, %d channels", path, f.Rate, f.Channels)
 	}

@@ -20,12 +20,10 @@ func TestAgainst(t *testing.T) {
 	now.DER -= 0.02
 	other := figures{Name: "other", DER: 0.5}
 	earlier[0].Sets[0].EachRecording = []figures{other, now}
-	raw, err := json.Marshal(earlier)
-	testkit.NoError(t, err)
+	raw := testkit.Must(json.Marshal(earlier))(t)
 	path := filepath.Join(t.TempDir(), "earlier.json")
 	testkit.NoError(t, os.WriteFile(path, raw, 0o600))
-	text, err := eval(t, "--dir", dir, "--sets", "real-dev", "--against", path)
-	testkit.NoError(t, err)
+	text := testkit.Must(eval(t, "--dir", dir, "--sets", "real-dev", "--against", path))(t)
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	fields := strings.Fields(lines[len(lines)-1])
 	if len(fields) < 5 || fields[0] != "real-dev" || fields[1] != "1" || fields[2] != "+2.00" {

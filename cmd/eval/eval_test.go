@@ -34,8 +34,7 @@ func makeSet(t *testing.T) (dir string) {
 	for i, v := range enginetest.Demo(t)[begin : begin+4*16000] {
 		samples[2*16000+i] += int(v * 32768)
 	}
-	file, err := os.Create(filepath.Join(folder, "talk.wav"))
-	testkit.NoError(t, err)
+	file := testkit.Must(os.Create(filepath.Join(folder, "talk.wav")))(t)
 	defer file.Close()
 	w := wav.NewEncoder(file, 16000, 16, 1, 1)
 	testkit.NoError(t, w.Write(&audio.IntBuffer{Format: &audio.Format{NumChannels: 1, SampleRate: 16000}, Data: samples, SourceBitDepth: 16}))
@@ -60,8 +59,7 @@ func eval(t *testing.T, args ...string) (stdout string, err error) {
 // tables are what eval prints with --json.
 func tables(t *testing.T, args ...string) (list []table) {
 	t.Helper()
-	text, err := eval(t, append(args, "--json")...)
-	testkit.NoError(t, err)
+	text := testkit.Must(eval(t, append(args, "--json")...))(t)
 	testkit.NoError(t, json.Unmarshal([]byte(text), &list))
 	return list
 }
@@ -158,9 +156,7 @@ func TestMistakesAreExplained(t *testing.T) {
 		{[]string{"--ref", filepath.Join(set, "talk.rttm"), "--wav", filepath.Join(dir, "gone.wav")}, "gone.wav", true, false},
 	} {
 		out, err := eval(t, c.args...)
-		if out != "" {
-			t.Errorf("%v: printed before the error: %s", c.args, out)
-		}
+		testkit.Equal(t, out, "", c.args, "printed before the error")
 		if err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%v: %v, want %q in it", c.args, err, c.text)
 			continue
@@ -208,9 +204,7 @@ func TestTheProgressIsErased(t *testing.T) {
 		ev.report(r.name)
 		return nil
 	}))
-	if got := w.String(); got != "\r\x1b[K1/2 a\r\x1b[K2/2 b\r\x1b[K" {
-		t.Errorf("%q", got)
-	}
+	testkit.Equal(t, w.String(), "\r\x1b[K1/2 a\r\x1b[K2/2 b\r\x1b[K")
 }
 
 func TestPercentile(t *testing.T) {

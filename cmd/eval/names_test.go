@@ -31,9 +31,7 @@ func TestTheRowOfNames(t *testing.T) {
 	} {
 		var b strings.Builder
 		testkit.NoError(t, writeNames(&b, []namesRow{{"m", "2", "80", map[string]recognised{"one": r}}}))
-		if got := lastLine(b.String()); got != want {
-			t.Errorf("%s instead of %s", got, want)
-		}
+		testkit.Equal(t, lastLine(b.String()), want)
 	}
 }
 
@@ -75,9 +73,7 @@ func TestErrorsByMeeting(t *testing.T) {
 	var b strings.Builder
 	testkit.NoError(t, writeNamesAgainst(&b, []namesRow{now}, namesTable{Rows: []namesRow{earlier}}))
 	want := fmt.Sprintf("60 %+.1f ± 0.0 – – – –", 100*(all.Part-before.Part)/all.Whole)
-	if got := lastLine(b.String()); got != want {
-		t.Errorf("%s instead of %s", got, want)
-	}
+	testkit.Equal(t, lastLine(b.String()), want)
 }
 
 // TestNamesAreMeasured: a meeting in two recording conditions is one meeting, and a run
@@ -92,8 +88,7 @@ func TestNamesAreMeasured(t *testing.T) {
 	args := []string{"--enrolment", dir, "--people", talk, "--windows", filepath.Join(t.TempDir(), "windows"),
 		"--meetings", filepath.Join(dir, "clean") + "," + filepath.Join(dir, "far")}
 	testkit.NoError(t, os.Link(filepath.Join(talk, "talk.wav"), filepath.Join(talk, "A.wav")))
-	text, err := eval(t, append(args, "--json")...)
-	testkit.NoError(t, err)
+	text := testkit.Must(eval(t, append(args, "--json")...))(t)
 	var table namesTable
 	testkit.NoError(t, json.Unmarshal([]byte(text), &table))
 	if len(table.Rows) != 3*3*2 {
@@ -109,8 +104,7 @@ func TestNamesAreMeasured(t *testing.T) {
 	}
 	path := filepath.Join(dir, "earlier.json")
 	write(t, path, text)
-	text, err = eval(t, append(args, "--against", path)...)
-	testkit.NoError(t, err)
+	text = testkit.Must(eval(t, append(args, "--against", path)...))(t)
 	if want := "all 50 perfect 1 +0.0 +0.0 – +0.0 +0.0"; !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 		t.Errorf("no %q in\n%s", want, text)
 	}

@@ -37,9 +37,7 @@ func TestAProgramThatFails(t *testing.T) {
 	}
 	dir := makeSet(t)
 	_, err := eval(t, "--dir", dir, "--program", filepath.Join(dir, "none"))
-	if !strings.Contains(hint.Of(err), "make build") {
-		t.Errorf("a program that is not there: %v", err)
-	}
+	testkit.Contains(t, hint.Of(err), "make build", "a program that is not there", err)
 	_, err = eval(t, "--dir", dir, "--program", "false")
 	if err == nil || !strings.Contains(err.Error(), "exit code 1") {
 		t.Errorf("a program that fails: %v", err)

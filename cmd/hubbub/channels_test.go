@@ -65,13 +65,9 @@ func TestEachChannelIsASpeaker(t *testing.T) {
 			if (turn.Start+turn.End)/2 > second {
 				want = "SPEAKER_01"
 			}
-			if turn.Speaker != want {
-				t.Errorf("%s: %s, want %s", args[0], line, want)
-			}
+			testkit.Equal(t, turn.Speaker, want, args[0], line)
 		}
-		if len(found) != 2 {
-			t.Errorf("%s: turns by label %v", args[0], found)
-		}
+		testkit.Equal(t, len(found), 2, args[0], "turns by label", found)
 	}
 }
 

@@ -67,8 +67,7 @@ func TestCheckThroughAProxy(t *testing.T) {
 	t.Parallel()
 	service := httptest.NewServer(protocoltest.Service{}.Handler())
 	t.Cleanup(service.Close)
-	at, err := url.Parse(service.URL)
-	testkit.NoError(t, err)
+	at := testkit.Must(url.Parse(service.URL))(t)
 	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(at)
 		r.Out.Host = r.In.Host

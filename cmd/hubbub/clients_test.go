@@ -230,12 +230,8 @@ func TestCurl(t *testing.T) {
 	in, _ := does("POST", "/v1/media/input", "201", []string{"url"}, "-d", `{"url":"media://a/b.txt"}`)["url"].(string)
 	curl.run(t, nil, "-sS", "--fail", "--globoff", "--cacert", s.ca, "-T", file, in)
 	out, _ := does("POST", "/v1/media/output", "201", []string{"url"}, "-d", `{"url":"media://a/b.txt"}`)["url"].(string)
-	if got := curl.run(t, nil, "-sS", "--fail", "--cacert", s.ca, out); got != "0123456789" {
-		t.Errorf("got %q", got)
-	}
-	if got := curl.run(t, nil, "-sS", "--fail", "--cacert", s.ca, "-r", "2-4", out); got != "234" {
-		t.Errorf("a range is %q", got)
-	}
+	testkit.Equal(t, curl.run(t, nil, "-sS", "--fail", "--cacert", s.ca, out), "0123456789")
+	testkit.Equal(t, curl.run(t, nil, "-sS", "--fail", "--cacert", s.ca, "-r", "2-4", out), "234", "a range")
 	head := curl.run(t, nil, "-sS", "-I", "--cacert", s.ca, "-H", "Authorization: Bearer "+s.key, s.url+"/v1/test")
 	for _, name := range []string{"x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"} {
 		if !slices.ContainsFunc(strings.Split(strings.ToLower(head), "\n"), func(l string) bool { return strings.HasPrefix(l, name+":") }) {
@@ -252,7 +248,5 @@ func TestCurl(t *testing.T) {
 	}
 	// A server without TLS for who trusts the way is the same.
 	_, url := serve(t, "--api-key", "k", "--tls", "off")
-	if got := curl.run(t, nil, "-sS", "--fail", "-H", "Authorization: Bearer k", url+"/v1/test"); !strings.Contains(got, `"OK"`) {
-		t.Errorf("%q", got)
-	}
+	testkit.Contains(t, curl.run(t, nil, "-sS", "--fail", "-H", "Authorization: Bearer k", url+"/v1/test"), `"OK"`)
 }

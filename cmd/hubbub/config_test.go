@@ -27,15 +27,10 @@ func mockRing(t *testing.T) {
 // inProcess runs the program inside the test, with text on standard input.
 func inProcess(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	in, err := os.Create(filepath.Join(t.TempDir(), "stdin"))
-	testkit.NoError(t, err)
+	in := testkit.Must(os.Create(filepath.Join(t.TempDir(), "stdin")))(t)
 	defer in.Close()
-	if _, err := in.WriteString(stdin); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := in.Seek(0, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(in.WriteString(stdin))(t)
+	testkit.Must(in.Seek(0, 0))(t)
 	var out, errs bytes.Buffer
 	code = (&App{Args: args, Stdin: in, Stdout: &out, Stderr: &errs}).Main()
 	return code, out.String(), errs.String()

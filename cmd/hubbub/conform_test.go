@@ -25,8 +25,7 @@ import (
 func runRules(t *testing.T, options client.Options, o conform.Options) []conform.Result {
 	t.Helper()
 	options.APIKey = checkKey
-	c, err := client.New(options)
-	testkit.NoError(t, err)
+	c := testkit.Must(client.New(options))(t)
 	defer c.Close()
 	o.Client, o.Key = c, checkKey
 	if o.Slack == 0 {
@@ -35,8 +34,7 @@ func runRules(t *testing.T, options client.Options, o conform.Options) []conform
 	if o.Speech == nil {
 		o.Speech = make([]float32, 10*protocol.ChunkSamples)
 	}
-	results, err := conform.Run(context.Background(), o)
-	testkit.NoError(t, err)
+	results := testkit.Must(conform.Run(context.Background(), o))(t)
 	return results
 }
 
@@ -48,8 +46,7 @@ func TestBuiltInConforms(t *testing.T) {
 	dir := t.TempDir()
 	server := serveHere(t, localserver.Options{DataDir: dir})
 	key := func(account, plan string, before, life time.Duration) string { // made a while before
-		k, err := apikeys.Create(dir, apikeys.Spec{Account: account, Plan: plan, Expires: life}, time.Now().Add(-before))
-		testkit.NoError(t, err)
+		k := testkit.Must(apikeys.Create(dir, apikeys.Spec{Account: account, Plan: plan, Expires: life}, time.Now().Add(-before)))(t)
 		return k
 	}
 	results := runRules(t, client.Options{BaseURL: server.URL(), CACert: server.CAPEM()}, conform.Options{
@@ -68,9 +65,7 @@ func TestConformOfASlowService(t *testing.T) {
 	t.Parallel()
 	server := serveFaulty(t, "slow-read=60ms")
 	for _, r := range runRules(t, client.Options{BaseURL: server.URL(), CACert: server.CAPEM()}, conform.Options{Only: []string{"stream/ahead"}}) {
-		if r.Verdict != conform.Holds {
-			t.Errorf("%s %s: %s", r.Verdict, r.Name, r.Seen)
-		}
+		testkit.Equal(t, r.Verdict, conform.Holds, r.Name, r.Seen)
 	}
 }
 
@@ -140,8 +135,7 @@ func TestConformAllowsOtherResponses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := serveHere(t, localserver.Options{TLS: certificate.Config{Mode: certificate.Off}, RatePerMinute: -1, DataDir: dir}).URL()
-	other, err := apikeys.Create(dir, apikeys.Spec{Account: "other", Plan: "pro", Expires: time.Hour}, time.Now())
-	testkit.NoError(t, err)
+	other := testkit.Must(apikeys.Create(dir, apikeys.Spec{Account: "other", Plan: "pro", Expires: time.Hour}, time.Now()))(t)
 	for name, w := range map[string]twist{
 		"gone":       {path: outputPath, from: 404, to: 410},
 		"an address": {path: outputPath, from: 404, to: 201, body: always(`{"url":"` + server + `/nothing"}`)},

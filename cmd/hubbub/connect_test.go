@@ -26,9 +26,7 @@ func TestEndOfTheBuiltInServer(t *testing.T) {
 		ctx, failed := context.WithCancel(t.Context())
 		ended := awaitEnd(server, failed)
 		server.end <- want
-		if err := <-ended; err != want {
-			t.Errorf("got %v, want %v", err, want)
-		}
+		testkit.Equal(t, <-ended, want)
 		if want != nil {
 			<-ctx.Done()
 		} else if ctx.Err() != nil {
@@ -43,8 +41,7 @@ func TestCloseConnection(t *testing.T) {
 	t.Parallel()
 	a := &App{}
 	for name, flags := range map[string]serviceFlags{"built-in": {}, "remote": {server: "https://localhost:1", apiKey: "k"}} {
-		c, err := a.connect(t.Context(), flags, connectOptions{})
-		testkit.NoError(t, err)
+		c := testkit.Must(a.connect(t.Context(), flags, connectOptions{}))(t)
 		if err := c.close(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

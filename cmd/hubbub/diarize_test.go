@@ -52,8 +52,7 @@ func TestDiarizeIntoAClosedPipe(t *testing.T) {
 	testkit.NoError(t, r.Close())
 	defer w.Close()
 	second := filepath.Join(t.TempDir(), "second.wav")
-	raw, err := os.ReadFile(talkFile(t, 4))
-	testkit.NoError(t, err)
+	raw := testkit.Must(os.ReadFile(talkFile(t, 4)))(t)
 	testkit.NoError(t, os.WriteFile(second, raw, 0o600))
 	var stderr bytes.Buffer
 	a := &App{Args: []string{"diarize", talkFile(t, 4), second}, Stdout: w, Stderr: &stderr}
@@ -108,9 +107,7 @@ func TestJobs(t *testing.T) {
 	jobs := func(args ...string) string {
 		var stdout, stderr bytes.Buffer
 		a := &App{Args: append([]string{"jobs", "--server", service.URL, "--api-key", "key"}, args...), Stdout: &stdout, Stderr: &stderr}
-		if code := a.Main(); code != 0 {
-			t.Errorf("%v: code %d, %s", args, code, stderr.String())
-		}
+		testkit.Equal(t, a.Main(), 0, args, "code", stderr.String())
 		return stdout.String()
 	}
 	lines := strings.Split(strings.TrimSpace(jobs("list", "--status", "running", "--limit", "150")), "\n")
@@ -119,9 +116,7 @@ func TestJobs(t *testing.T) {
 		t.Errorf("%d lines, from %q to %q", n, lines[1], lines[n-1])
 	}
 	for command, method := range map[string]string{"show": http.MethodGet, "cancel": http.MethodDelete} {
-		if got := jobs(command, "some-id"); !strings.Contains(got, `"jobId": "`+method+` /v1/jobs/some-id `) {
-			t.Errorf("%s prints %s", command, got)
-		}
+		testkit.Contains(t, jobs(command, "some-id"), `"jobId": "`+method+` /v1/jobs/some-id `, command, "prints")
 	}
 }
 
@@ -139,7 +134,5 @@ func TestDiarizeNamesOfOtherSystems(t *testing.T) {
 	if got := expand([]string{"x.wav", pattern, none}, "windows"); !slices.Equal(got, []string{"x.wav", filepath.Join(dir, "a.wav"), filepath.Join(dir, "b.wav"), none}) {
 		t.Errorf("on Windows %q", got)
 	}
-	if got := expand([]string{pattern}, "linux"); !slices.Equal(got, []string{pattern}) {
-		t.Errorf("on Linux %q", got)
-	}
+	testkit.EqualSlices(t, expand([]string{pattern}, "linux"), []string{pattern}, "on Linux")
 }

@@ -28,8 +28,7 @@ func documentation(t *testing.T) map[string]string {
 			t.Fatalf("no documentation in %s: %v", pattern, err)
 		}
 		for _, path := range paths {
-			raw, err := os.ReadFile(path)
-			testkit.NoError(t, err)
+			raw := testkit.Must(os.ReadFile(path))(t)
 			pages[strings.TrimPrefix(filepath.ToSlash(path), "../../")] = string(raw)
 		}
 	}
@@ -225,8 +224,7 @@ func TestDocumentedFilesExist(t *testing.T) {
 // fail: libnuma, which ffmpeg loads, makes some, and systemd would kill ffmpeg for them.
 func TestUnitAllowsLowerPriority(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "hubbub.service"))
-	testkit.NoError(t, err)
+	raw := testkit.Must(os.ReadFile(filepath.Join("..", "..", "docs", "hubbub.service")))(t)
 	_, later, forbidden := strings.Cut(string(raw), "\nSystemCallFilter=~@privileged @resources\n")
 	if forbidden && !strings.Contains(later, "\nSystemCallFilter=setpriority\n") {
 		t.Error("docs/hubbub.service forbids setpriority, which jobs call")

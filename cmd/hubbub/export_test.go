@@ -35,8 +35,7 @@ func TestRefineInterrupted(t *testing.T) {
 		return all
 	}
 	audio := filepath.Join(dir, "audio.wav")
-	short, err := os.ReadFile(audio)
-	testkit.NoError(t, err)
+	short := testkit.Must(os.ReadFile(audio))(t)
 	writeSilence(t, audio, 5*60*60)
 	before := files()
 

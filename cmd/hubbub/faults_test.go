@@ -16,8 +16,7 @@ import (
 func serveHere(t *testing.T, o localserver.Options) *localserver.Server {
 	t.Helper()
 	o.Addr, o.APIKeys = "127.0.0.1:0", []string{checkKey}
-	server, err := localserver.Start(context.Background(), o)
-	testkit.NoError(t, err)
+	server := testkit.Must(localserver.Start(context.Background(), o))(t)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -31,8 +30,7 @@ func serveFaulty(t *testing.T, specs ...string) *localserver.Server {
 	t.Helper()
 	var o localserver.Options
 	for _, spec := range specs {
-		f, err := faults.Parse(spec)
-		testkit.NoError(t, err)
+		f := testkit.Must(faults.Parse(spec))(t)
 		o.Faults = append(o.Faults, f)
 	}
 	return serveHere(t, o)

@@ -29,11 +29,8 @@ func imageFiles(t *testing.T, archive io.Reader) map[string][]byte {
 			return files
 		}
 		testkit.NoError(t, err)
-		if h.Mode>>6&^h.Mode&0o5 != 0 {
-			t.Errorf("%s has the mode %o", h.Name, h.Mode)
-		}
-		b, err := io.ReadAll(io.LimitReader(r, 100<<20))
-		testkit.NoError(t, err)
+		testkit.Equal(t, h.Mode>>6&^h.Mode&0o5, 0, h.Name, "has the mode", h.Mode)
+		b := testkit.Must(io.ReadAll(io.LimitReader(r, 100<<20)))(t)
 		files[path.Clean(h.Name)] = b
 	}
 }
@@ -41,13 +38,10 @@ func imageFiles(t *testing.T, archive io.Reader) map[string][]byte {
 // TestComposeVolumes: the volumes of docs/compose.yaml are declared, and their names are not taken for a drive of
 // Windows, as those of one letter are.
 func TestComposeVolumes(t *testing.T) {
-	b, err := os.ReadFile("../../docs/compose.yaml")
-	testkit.NoError(t, err)
+	b := testkit.Must(os.ReadFile("../../docs/compose.yaml"))(t)
 	_, declared, _ := strings.Cut(string(b), "\nvolumes:\n")
 	mounts := regexp.MustCompile(`volumes: \[(.*?):/`).FindAllStringSubmatch(string(b), -1)
-	if len(mounts) != 5 {
-		t.Errorf("%d mounts, want one of each node and NATS server", len(mounts))
-	}
+	testkit.Equal(t, len(mounts), 5, "mounts")
 	for _, m := range mounts {
 		if len(m[1]) < 2 || !strings.Contains(declared, "  "+m[1]+":") {
 			t.Errorf("volume %q", m[1])
@@ -59,8 +53,7 @@ func TestComposeVolumes(t *testing.T) {
 // the environment, that would hold for every other command in it, and every service.
 func TestContainersVerifyCertificates(t *testing.T) {
 	for _, name := range []string{"Containerfile", "compose.yaml"} {
-		b, err := os.ReadFile("../../docs/" + name)
-		testkit.NoError(t, err)
+		b := testkit.Must(os.ReadFile("../../docs/" + name))(t)
 		if strings.Contains(string(b), "HUBBUB_INSECURE") {
 			t.Errorf("%s sets HUBBUB_INSECURE", name)
 		}
@@ -75,8 +68,7 @@ func TestImage(t *testing.T) {
 	if file == "" {
 		t.Skip("`make image` builds the image and runs this test")
 	}
-	f, err := os.Open(file)
-	testkit.NoError(t, err)
+	f := testkit.Must(os.Open(file))(t)
 	defer f.Close()
 	if st, err := f.Stat(); err != nil || st.Size() > 40_000_000 {
 		t.Errorf("%d bytes, %v", st.Size(), err)

@@ -19,8 +19,7 @@ type row struct{ contains, imports string }
 // packageTable reads the table of packages in ARCHITECTURE.md.
 func packageTable(t *testing.T, file string) map[string]row {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	testkit.NoError(t, err)
+	text := testkit.Must(os.ReadFile(file))(t)
 	const head = "| layer | package | contains | may import from this module |\n|---|---|---|---|\n"
 	_, table, found := strings.Cut(string(text), head)
 	if !found {

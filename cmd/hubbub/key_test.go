@@ -44,9 +44,7 @@ func TestKeysOfADataFolder(t *testing.T) {
 	third := key("create", "--account", "c", "--data", dir)
 	list := start(t, "key", "list", "--data", dir)
 	id := strings.Fields(list.line(` c `))[0]
-	if got := key("revoke", id, "--data", dir); got != id {
-		t.Errorf("revoked %q, want %q", got, id)
-	}
+	testkit.Equal(t, key("revoke", id, "--data", dir), id, "revoked")
 	testkit.Eventually(t, "the key to be refused", func() bool { return ask(url, third) != nil })
 	if after := start(t, "key", "list", "--data", dir, "-o", "json"); after.exit() != 0 || strings.Count(after.output(), `"revoked": null`) != 2 {
 		t.Errorf("listed %s", after.output())

@@ -20,8 +20,7 @@ import (
 
 func recordedSeconds(t *testing.T, path string) float64 {
 	t.Helper()
-	src, err := capture.Open(context.Background(), capture.Spec{Input: path})
-	testkit.NoError(t, err)
+	src := testkit.Must(capture.Open(context.Background(), capture.Spec{Input: path}))(t)
 	defer src.Close()
 	total, buf := 0, make([]float32, 1600)
 	for {

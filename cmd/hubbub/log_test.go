@@ -54,13 +54,10 @@ func TestLogThatNobodyReads(t *testing.T) {
 
 // A server that fails ends, also when nobody reads its log.
 func TestServeFailsWithAnUnreadLog(t *testing.T) {
-	used, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.NoError(t, err)
+	used := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = used.Close() }()
 	r, w := io.Pipe() // a write waits for its reader
 	defer func() { _ = r.Close() }()
 	a := &App{Args: []string{"serve", "--api-key", "x", "--listen", used.Addr().String()}, Stdout: io.Discard, Stderr: w}
-	if code := a.Main(); code != exitFailed {
-		t.Errorf("exit code %d", code)
-	}
+	testkit.Equal(t, a.Main(), exitFailed, "exit code")
 }

@@ -161,8 +161,7 @@ func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 // demoFile is the path of the demo conversation: 78 s, four speakers.
 func demoFile(t testing.TB) string {
 	t.Helper()
-	path, err := filepath.Abs("../../capture/demo/demo.flac")
-	testkit.NoError(t, err)
+	path := testkit.Must(filepath.Abs("../../capture/demo/demo.flac"))(t)
 	return path
 }
 
@@ -194,8 +193,7 @@ func talkFile(t *testing.T, seconds float64) string {
 
 func writeWAV(t *testing.T, path string, samples []float32) {
 	t.Helper()
-	w, err := audiofile.CreateWAV(path)
-	testkit.NoError(t, err)
+	w := testkit.Must(audiofile.CreateWAV(path))(t)
 	testkit.NoError(t, errors.Join(w.Write(samples), w.Close()))
 }
 
@@ -208,8 +206,7 @@ func writeRaw(t *testing.T, path string, samples []float32) {
 // writeFLAC writes samples as mono FLAC of a rate.
 func writeFLAC(t *testing.T, path string, rate int, samples []float32) {
 	t.Helper()
-	file, err := os.Create(path)
-	testkit.NoError(t, err)
+	file := testkit.Must(os.Create(path))(t)
 	const block = 4096
 	enc, err := flac.NewEncoder(file, &meta.StreamInfo{BlockSizeMin: block, BlockSizeMax: block, SampleRate: uint32(rate), NChannels: 1, BitsPerSample: 16})
 	testkit.NoError(t, err)

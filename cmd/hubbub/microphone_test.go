@@ -24,8 +24,7 @@ func pause(t *testing.T, s *capturetest.Server, suspend string) {
 // recorded reads the gaps and the length of a recording with audio.
 func recorded(t *testing.T, dir string) (gaps []protocol.Span, length float64) {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(dir, recording.SessionFile))
-	testkit.NoError(t, err)
+	raw := testkit.Must(os.ReadFile(filepath.Join(dir, recording.SessionFile)))(t)
 	var info recording.Info
 	testkit.NoError(t, json.Unmarshal(raw, &info))
 	return info.Gaps, recordedSeconds(t, filepath.Join(dir, recording.AudioFile))

@@ -38,8 +38,7 @@ func programEnv(extra ...string) []string {
 // testProgram is this test binary, which runs as the program.
 func testProgram(t *testing.T) string {
 	t.Helper()
-	self, err := os.Executable()
-	testkit.NoError(t, err)
+	self := testkit.Must(os.Executable())(t)
 	return self
 }
 
@@ -69,8 +68,7 @@ func startProgram(t *testing.T, path string, env []string, args ...string) *prog
 	p.Env = append(os.Environ(), programEnv(env...)...)
 	p.Cmd.Dir = t.TempDir()
 	p.Cmd.Stderr = &p.stderr
-	out, err := p.StdoutPipe()
-	testkit.NoError(t, err)
+	out := testkit.Must(p.StdoutPipe())(t)
 	testkit.Start(t, p.Cmd)
 	read := make(chan struct{})
 	go func() {

@@ -96,8 +96,7 @@ func checkPaired(t *testing.T, events string) {
 	t.Helper()
 	line := protocol.NewTimeline()
 	for _, raw := range strings.Split(strings.TrimSpace(events), "\n") {
-		e, err := protocol.ParseEvent([]byte(raw))
-		testkit.NoError(t, err)
+		e := testkit.Must(protocol.ParseEvent([]byte(raw)))(t)
 		line.Apply(e)
 	}
 	s := line.Snapshot()
@@ -125,11 +124,9 @@ func checkTurns(t *testing.T, recorded, whole string) {
 		t.Errorf("the timeline differs by %.1f %% from that of a run without trouble, labels by %.1f %%", 100*rate.DER, 100*rate.Confusion)
 	}
 	labels := func(rttm string) (out []string) {
-		f, err := os.Open(rttm)
-		testkit.NoError(t, err)
+		f := testkit.Must(os.Open(rttm))(t)
 		defer f.Close()
-		turns, err := protocol.ReadRTTM(f)
-		testkit.NoError(t, err)
+		turns := testkit.Must(protocol.ReadRTTM(f))(t)
 		for _, turn := range turns {
 			if !slices.Contains(out, turn.Speaker) {
 				out = append(out, turn.Speaker)
@@ -138,9 +135,7 @@ func checkTurns(t *testing.T, recorded, whole string) {
 		slices.Sort(out)
 		return out
 	}
-	if got, want := labels(recorded), labels(whole); !slices.Equal(got, want) {
-		t.Errorf("labels %v, want %v", got, want)
-	}
+	testkit.EqualSlices(t, labels(recorded), labels(whole), "labels")
 }
 
 // TestReconnectGivesUp has no server to come back to: the program ends with the
@@ -165,8 +160,7 @@ func TestReconnectGivesUp(t *testing.T) {
 		t.Error("the recording is empty")
 	}
 	// The outage is no silence.
-	r, err := recording.Read(t.Context(), filepath.Join(dir, "rec"))
-	testkit.NoError(t, err)
+	r := testkit.Must(recording.Read(t.Context(), filepath.Join(dir, "rec")))(t)
 	if n := len(r.Info.Gaps); n != 1 || r.Info.Gaps[0].End != length || r.Info.Gaps[0].Start >= length {
 		t.Errorf("of %.1f s the recording has the gaps %v", length, r.Info.Gaps)
 	}

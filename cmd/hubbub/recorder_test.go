@@ -42,9 +42,7 @@ func TestMicrophoneWithoutCgo(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	p := startProgram(t, program, server.Vars, "live", "--input", "mic", "--output", "lines")
-	if line := p.line(""); !strings.Contains(line, " SPEAKER_00") {
-		t.Errorf("first line %q", line)
-	}
+	testkit.Contains(t, p.line(""), " SPEAKER_00", "first line")
 	// What the machine plays, here to the microphone's own sink.
 	speakers := startProgram(t, program, server.Vars, "live", "--input", "speakers:Null", "--output", "lines")
 	if line := speakers.line(""); !strings.Contains(line, " SPEAKER_00") {

@@ -43,19 +43,16 @@ func TestRelease(t *testing.T) {
 		"amd64": {elf.EM_X86_64, macho.CpuAmd64, pe.IMAGE_FILE_MACHINE_AMD64},
 		"arm64": {elf.EM_AARCH64, macho.CpuArm64, pe.IMAGE_FILE_MACHINE_ARM64},
 	} {
-		mac, err := macho.Open(binary("portable_darwin_" + arch + "_*"))
-		testkit.NoError(t, err)
+		mac := testkit.Must(macho.Open(binary("portable_darwin_" + arch + "_*")))(t)
 		if mac.Cpu != cpu.macho || mac.Type != macho.TypeExec || arch == "arm64" && !machoSigned(mac) {
 			t.Errorf("macOS %s: %v, %v, signed %v", arch, mac.Cpu, mac.Type, machoSigned(mac))
 		}
-		windows, err := pe.Open(binary("portable_windows_" + arch + "_*"))
-		testkit.NoError(t, err)
+		windows := testkit.Must(pe.Open(binary("portable_windows_" + arch + "_*")))(t)
 		if windows.Machine != cpu.pe {
 			t.Errorf("Windows %s: machine %#x", arch, windows.Machine)
 		}
 		for build, libraries := range map[string]string{"portable": "[]", "portaudio": "[libportaudio.so.2 libc.so.6]"} {
-			linux, err := elf.Open(binary(build + "_linux_" + arch + "_*"))
-			testkit.NoError(t, err)
+			linux := testkit.Must(elf.Open(binary(build + "_linux_" + arch + "_*")))(t)
 			needed, err := linux.ImportedLibraries()
 			if err != nil || linux.Machine != cpu.elf || fmt.Sprint(needed) != libraries {
 				t.Errorf("%s for Linux %s: %v, libraries %v, %v", build, arch, linux.Machine, needed, err)
@@ -75,16 +72,12 @@ func apkVersion(t *testing.T, dir, arch string) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)
 	}
-	f, err := os.Open(files[0])
-	testkit.NoError(t, err)
+	f := testkit.Must(os.Open(files[0]))(t)
 	defer f.Close()
-	r, err := gzip.NewReader(f)
-	testkit.NoError(t, err)
+	r := testkit.Must(gzip.NewReader(f))(t)
 	archive := tar.NewReader(r)
-	h, err := archive.Next()
-	testkit.NoError(t, err)
-	info, err := io.ReadAll(archive)
-	testkit.NoError(t, err)
+	h := testkit.Must(archive.Next())(t)
+	info := testkit.Must(io.ReadAll(archive))(t)
 	if valid := regexp.MustCompile(`(?m)^pkgver = \d+(\.\d+)*[a-z]?(_(alpha|beta|pre|rc|cvs|svn|git|hg|p)\d*)*(-r\d+)?$`); h.Name != ".PKGINFO" || !valid.Match(info) {
 		t.Errorf("%s for %s: %s", h.Name, arch, info)
 	}
@@ -104,8 +97,7 @@ func machoSigned(f *macho.File) bool {
 // glibcOf is the newest version of glibc whose symbols a binary uses: its minor number.
 func glibcOf(t *testing.T, f *elf.File) (newest int) {
 	t.Helper()
-	symbols, err := f.ImportedSymbols()
-	testkit.NoError(t, err)
+	symbols := testkit.Must(f.ImportedSymbols())(t)
 	for _, s := range symbols {
 		var minor int
 		if n, _ := fmt.Sscanf(s.Version, "GLIBC_2.%d", &minor); n == 1 {

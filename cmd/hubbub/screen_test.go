@@ -104,8 +104,7 @@ func TestScreenSuspend(t *testing.T) {
 				t.Errorf("the suspended screen is still there:\n%s", screen)
 			}
 		} else {
-			pid, err := os.ReadFile(filepath.Join(x.dir, "pid"))
-			testkit.NoError(t, err)
+			pid := testkit.Must(os.ReadFile(filepath.Join(x.dir, "pid")))(t)
 			testkit.NoError(t, exec.Command("kill", stop, strings.TrimSpace(string(pid))).Run())
 			x.Shows("Stopped")
 		}
@@ -219,8 +218,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 // TestScreenOfADamagedFile: why a file ends early stays on the screen, and is said once without one.
 func TestScreenOfADamagedFile(t *testing.T) {
 	t.Parallel()
-	complete, err := os.ReadFile(demoFile(t))
-	testkit.NoError(t, err)
+	complete := testkit.Must(os.ReadFile(demoFile(t)))(t)
 	cut := filepath.Join(testkit.ShortTempDir(t), "cut.flac")
 	testkit.NoError(t, os.WriteFile(cut, complete[:len(complete)/10], 0o600))
 	x := inTerminal(t, 120, 34, "live", "--input", cut, "--pace", "fast")

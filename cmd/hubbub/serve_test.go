@@ -54,8 +54,7 @@ func TestServeDrains(t *testing.T) {
 	client.line(`speaker`)
 	server.signal(syscall.SIGTERM)
 	testkit.Eventually(t, "not ready", func() bool {
-		resp, err := http.Get(url + "/readyz")
-		testkit.NoError(t, err)
+		resp := testkit.Must(http.Get(url + "/readyz"))(t)
 		resp.Body.Close()
 		return resp.StatusCode == http.StatusServiceUnavailable
 	})
@@ -81,8 +80,7 @@ func TestServeSecondSignalEndsDraining(t *testing.T) {
 func TestServeLog(t *testing.T) {
 	t.Parallel()
 	server, url := serve(t, "--api-key", "k", "--tls", "off", "--log-format", "json", "--log-level", "warn", "--fault", "mute")
-	resp, err := http.Get(url + "/v1/test")
-	testkit.NoError(t, err)
+	resp := testkit.Must(http.Get(url + "/v1/test"))(t)
 	resp.Body.Close()
 	server.signal(syscall.SIGTERM)
 	server.ends(exitOK)
@@ -102,7 +100,5 @@ func TestServeLog(t *testing.T) {
 	full.says(`"address":"127.0.0.1:`, 1)
 	text, _ := serve(t, "--api-key", "k", "--tls", "off", "--log-level", "debug")
 	text.says("level=INFO msg=serving", 1)
-	if !strings.Contains(text.errors(), "level=DEBUG") {
-		t.Error("no line of the level debug")
-	}
+	testkit.Contains(t, text.errors(), "level=DEBUG", "no line of the level debug")
 }

@@ -19,16 +19,10 @@ import (
 func TestStoreCommands(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s, err := store.Open(context.Background(), store.Options{Dir: dir})
-	testkit.NoError(t, err)
-	w, err := s.CreateMedia(context.Background(), "a", "x", time.Now)
-	testkit.NoError(t, err)
-	if _, err := w.Write(make([]byte, 1000)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Commit(nil); err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(store.Open(context.Background(), store.Options{Dir: dir}))(t)
+	w := testkit.Must(s.CreateMedia(context.Background(), "a", "x", time.Now))(t)
+	testkit.Must(w.Write(make([]byte, 1000)))(t)
+	testkit.Must(w.Commit(nil))(t)
 	start(t, "store", "check", "--data", dir).ends(exitFailed, "in use")
 	testkit.NoError(t, s.Close())
 	check := func(want int) (damaged int64) {
@@ -44,15 +38,12 @@ func TestStoreCommands(t *testing.T) {
 		}
 		return damaged
 	}
-	if n := check(exitOK); n != 0 {
-		t.Errorf("%d damaged bytes in an intact store", n)
-	}
+	testkit.Equal(t, check(exitOK), 0, "damaged bytes in an intact store")
 	blocks := testkit.Files(t, dir, "jetstream/jetstream/$G/streams/MEDIA/msgs/*.blk")
 	if len(blocks) != 1 {
 		t.Fatalf("%q", blocks)
 	}
-	raw, err := os.ReadFile(blocks[0])
-	testkit.NoError(t, err)
+	raw := testkit.Must(os.ReadFile(blocks[0]))(t)
 	raw[len(raw)/2]++
 	testkit.NoError(t, os.WriteFile(blocks[0], raw, 0o600))
 	if n := check(exitFailed); n == 0 {
@@ -62,9 +53,7 @@ func TestStoreCommands(t *testing.T) {
 	if got := purge.line("bytes freed$"); purge.exit() != exitOK || strings.HasPrefix(got, "0 ") {
 		t.Errorf("purge: %s", got)
 	}
-	if n := check(exitOK); n != 0 {
-		t.Errorf("%d damaged bytes after the purge", n)
-	}
+	testkit.Equal(t, check(exitOK), 0, "damaged bytes after the purge")
 	for _, args := range [][]string{{"store"}, {"store", "check"}, {"store", "purge"}} {
 		start(t, args...).ends(exitUsage)
 	}

@@ -93,11 +93,9 @@ func openTerminal(t *testing.T) (terminal, side *os.File) {
 		t.Skip("no pseudoterminals here: ", err)
 	}
 	t.Cleanup(func() { terminal.Close() })
-	number, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPTN)
-	testkit.NoError(t, err)
+	number := testkit.Must(unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPTN))(t)
 	testkit.NoError(t, unix.IoctlSetPointerInt(int(terminal.Fd()), unix.TIOCSPTLCK, 0))
-	side, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	testkit.NoError(t, err)
+	side = testkit.Must(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0))(t)
 	return terminal, side
 }
 

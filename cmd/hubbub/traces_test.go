@@ -47,12 +47,10 @@ func TestServeExportsTraces(t *testing.T) {
 	server := startWith(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + otlp.URL, "OTEL_RESOURCE_ATTRIBUTES=zone=test"},
 		"serve", "--listen", "127.0.0.1:0", "--api-key", "key-in-no-span", "--tls", "off")
 	url := server.url()
-	req, err := http.NewRequest(http.MethodGet, url+"/v1/test", nil)
-	testkit.NoError(t, err)
+	req := testkit.Must(http.NewRequest(http.MethodGet, url+"/v1/test", nil))(t)
 	req.Header.Set("Authorization", "Bearer key-in-no-span")
 	req.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
-	resp, err := http.DefaultClient.Do(req)
-	testkit.NoError(t, err)
+	resp := testkit.Must(http.DefaultClient.Do(req))(t)
 	resp.Body.Close()
 	start(t, "live", "--input", talkFile(t, 2), "--server", url, "--api-key", "key-in-no-span", "--output", "json").ends(exitOK)
 	server.signal(syscall.SIGTERM) // which sends what is left

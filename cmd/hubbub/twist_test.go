@@ -50,8 +50,7 @@ func swap(pattern, with string) func(string) string {
 // twisted is a server behind something that gets one thing wrong.
 func twisted(t *testing.T, backend string, w twist) string {
 	t.Helper()
-	to, err := url.Parse(backend)
-	testkit.NoError(t, err)
+	to := testkit.Must(url.Parse(backend))(t)
 	path := regexp.MustCompile("^" + w.path + "$")
 	meant := func(r *http.Request) bool {
 		return (w.method == "" || w.method == r.Method) && (w.path == "" || path.MatchString(r.URL.Path))

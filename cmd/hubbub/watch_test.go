@@ -57,9 +57,7 @@ func TestWatch(t *testing.T) {
 	if len(want) < 4 || !slices.Equal(early.messages(), want) || !slices.Equal(late.messages(), want) {
 		t.Errorf("sent %q\nwatched %q\nlate %q", want, early.messages(), late.messages())
 	}
-	if !strings.Contains(early.errors(), "lost 2 times") {
-		t.Error("the watcher does not say that its connection was lost")
-	}
+	testkit.Contains(t, early.errors(), "lost 2 times", "the watcher does not say that its connection was lost")
 	if got := rttm.messages(); len(got) != len(want)/2 || !strings.HasPrefix(got[0], "SPEAKER "+id+" 1 ") {
 		t.Errorf("%d turns of %d events: %q", len(got), len(want), got)
 	}

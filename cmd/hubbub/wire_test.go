@@ -109,15 +109,11 @@ func TestWireOutputClosed(t *testing.T) {
 	code := make(chan int, 1)
 	go func() { code <- a.Main() }()
 	buf := make([]byte, 1)
-	if _, err := r.Read(buf); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.Read(buf))(t)
 	_ = r.Close()
 	select {
 	case got := <-code:
-		if got != exitInterrupted {
-			t.Errorf("exit code %d, want %d", got, exitInterrupted)
-		}
+		testkit.Equal(t, got, exitInterrupted, "exit code")
 	case <-time.After(testkit.Timeout):
 		t.Fatal("the session continues without a reader")
 	}
@@ -158,8 +154,7 @@ func TestScreenWire(t *testing.T) {
 	if len(files) != 1 {
 		t.Fatalf("%d files", len(files))
 	}
-	text, err := os.ReadFile(files[0])
-	testkit.NoError(t, err)
+	text := testkit.Must(os.ReadFile(files[0]))(t)
 	seen := map[string]bool{}
 	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		var r wireRecord

@@ -32,8 +32,7 @@ const staticKey = "key-for-tests"
 
 func mustCreate(t testing.TB, dir, account, plan string, life time.Duration, now time.Time) string {
 	t.Helper()
-	key, err := Create(dir, Spec{account, plan, life}, now)
-	testkit.NoError(t, err)
+	key := testkit.Must(Create(dir, Spec{account, plan, life}, now))(t)
 	return key
 }
 
@@ -73,8 +72,7 @@ func TestSigningKeysComeAndGo(t *testing.T) {
 	if !accepts(k, first) {
 		t.Fatal("a new key is not accepted")
 	}
-	id, err := CreateSigningKey(dir, HS256, now.Add(time.Second))
-	testkit.NoError(t, err)
+	id := testkit.Must(CreateSigningKey(dir, HS256, now.Add(time.Second)))(t)
 	second := mustCreate(t, dir, "a", PlanPro, time.Hour, now)
 	if raw, err := os.ReadFile(filepath.Join(dir, keyFolder, id+keySuffix)); err != nil || bytes.Contains(raw, []byte("AAAAAAAA")) {
 		t.Errorf("a secret of zeros, %v", err)
@@ -123,8 +121,7 @@ func TestUnreadableSigningKeys(t *testing.T) {
 	key := mustCreate(t, dir, "a", PlanPro, time.Hour, time.Now())
 	folder := filepath.Join(dir, keyFolder)
 	files := testkit.Files(t, folder, "*"+keySuffix)
-	good, err := os.ReadFile(files[0])
-	testkit.NoError(t, err)
+	good := testkit.Must(os.ReadFile(files[0]))(t)
 	testkit.NoError(t, os.WriteFile(files[0], nil, 0o600))
 	old := time.Now().Add(-time.Hour)
 	testkit.NoError(t, os.Chtimes(folder, old, old))
@@ -157,8 +154,7 @@ func TestUnreadableFolderIsLoggedOnce(t *testing.T) {
 	testkit.NoError(t, os.WriteFile(folder, nil, 0o600))
 	old := time.Now().Add(-time.Hour)
 	testkit.NoError(t, os.Chtimes(folder, old, old))
-	k, err := NewKeyring(nil, dir, time.Now, slog.New(slog.NewTextHandler(log, nil)))
-	testkit.NoError(t, err)
+	k := testkit.Must(NewKeyring(nil, dir, time.Now, slog.New(slog.NewTextHandler(log, nil))))(t)
 	const requests = 1000
 	for range requests {
 		if accepts(k, key) {
@@ -194,16 +190,14 @@ func forgeries(t testing.TB, key signingKey, good string, now time.Time) map[str
 	t.Helper()
 	parts := strings.Split(good, ".")
 	segment := func(v any) string {
-		raw, err := json.Marshal(v)
-		testkit.NoError(t, err)
+		raw := testkit.Must(json.Marshal(v))(t)
 		return base64.RawURLEncoding.EncodeToString(raw)
 	}
 	body := map[string]any{"sub": "a", "plan": "pro", "exp": now.Add(time.Hour).Unix()}
 	sign := func(method jwt.SigningMethod, head, body map[string]any, with any) string {
 		t.Helper()
 		text := segment(head) + "." + segment(body)
-		raw, err := method.Sign(text, with)
-		testkit.NoError(t, err)
+		raw := testkit.Must(method.Sign(text, with))(t)
 		return text + "." + base64.RawURLEncoding.EncodeToString(raw)
 	}
 	head := func(alg string, more ...any) map[string]any {
@@ -369,9 +363,7 @@ func TestNodesExchangeSigningKeys(t *testing.T) {
 
 		// A new signing key is known after the next exchange, and unknown ones cost
 		// no look.
-		if _, err := CreateSigningKey(dirB, HS256, time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(CreateSigningKey(dirB, HS256, time.Now()))(t)
 		keyB := mustCreate(t, dirB, "b", PlanPro, time.Hour, time.Now())
 		exchange(b)
 		exchange(none)
@@ -385,9 +377,7 @@ func TestNodesExchangeSigningKeys(t *testing.T) {
 				t.Fatal("a key of no node is accepted")
 			}
 		}
-		if s.reads != before {
-			t.Errorf("%d reads", s.reads-before)
-		}
+		testkit.Equal(t, s.reads, before, s.reads-before, "reads")
 
 		// A key that cannot be used affects no other, and a store that does not
 		// respond leaves the last keys valid.
@@ -461,8 +451,7 @@ func FuzzAPIKey(f *testing.F) {
 	dir := f.TempDir()
 	now := time.Unix(1_900_000_000, 0)
 	good := mustCreate(f, dir, "a", PlanPro, time.Hour, now)
-	keys, err := readSigningKeys(dir)
-	testkit.NoError(f, err)
+	keys := testkit.Must(readSigningKeys(dir))(f)
 	f.Add(good)
 	for _, key := range forgeries(f, keys[0], good, now) {
 		f.Add(key)

@@ -17,8 +17,7 @@ import (
 // recordOf returns the only record of an account.
 func recordOf(t *testing.T, dir, account string) Record {
 	t.Helper()
-	records, err := List(dir, time.Now())
-	testkit.NoError(t, err)
+	records := testkit.Must(List(dir, time.Now()))(t)
 	for _, r := range records {
 		if r.Account == account {
 			return r
@@ -86,8 +85,7 @@ func TestDamagedRecord(t *testing.T) {
 	key, other := mustCreate(t, dir, "a", PlanPro, time.Hour, time.Now()), mustCreate(t, dir, "b", PlanPro, time.Hour, time.Now())
 	file := filepath.Join(dir, recordFolder, recordName(recordOf(t, dir, "a").ID)+recordSuffix)
 	second := recordOf(t, dir, "b").ID
-	good, err := os.ReadFile(file)
-	testkit.NoError(t, err)
+	good := testkit.Must(os.ReadFile(file))(t)
 	testkit.NoError(t, os.WriteFile(file, []byte("junk"), 0o600))
 	k := ringOf(dir, time.Now)
 	if accepts(k, key) || !accepts(k, other) {
@@ -161,8 +159,7 @@ func TestRevocationsOutliveAClockThatIsAhead(t *testing.T) {
 	_, _, err := Revoke(dir, key, now)
 	testkit.NoError(t, err)
 	mustCreate(t, dir, "b", PlanPro, time.Hour, now.Add(keptRecord+2*time.Hour))
-	k, err := NewKeyring(nil, dir, time.Now, slog.New(slog.DiscardHandler))
-	testkit.NoError(t, err)
+	k := testkit.Must(NewKeyring(nil, dir, time.Now, slog.New(slog.DiscardHandler)))(t)
 	if who, ok := k.Identify(key); ok {
 		t.Errorf("a revoked key is valid: %+v", who)
 	}
@@ -215,8 +212,6 @@ func TestNodesExchangeRevocations(t *testing.T) {
 		}
 		time.Sleep(keptRecord + 2*time.Hour)
 		refresh(t, b, b)
-		if published() != 1 {
-			t.Errorf("published after it expired: %+v", s.keys)
-		}
+		testkit.Equal(t, published(), 1, "published after it expired", s.keys)
 	})
 }

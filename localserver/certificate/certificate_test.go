@@ -28,8 +28,7 @@ func verified(t *testing.T, c *Certificate, name string, at time.Time) error {
 func TestCertificateCoversItsHosts(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	c, err := Create("", now, "box.example.org", "10.1.2.3", "0.0.0.0", "")
-	testkit.NoError(t, err)
+	c := testkit.Must(Create("", now, "box.example.org", "10.1.2.3", "0.0.0.0", ""))(t)
 	for _, name := range []string{"localhost", "127.0.0.1", "::1", "box.example.org", "10.1.2.3"} {
 		if err := verified(t, c, name, now); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -50,8 +49,7 @@ func TestCertificateIsStored(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	get := func(at time.Time, hosts ...string) []byte {
 		t.Helper()
-		c, err := Create(dir, at, hosts...)
-		testkit.NoError(t, err)
+		c := testkit.Must(Create(dir, at, hosts...))(t)
 		testkit.NoError(t, verified(t, c, "localhost", at))
 		return c.CAPEM()
 	}
@@ -79,14 +77,12 @@ func TestCertificateIsStored(t *testing.T) {
 func pairIn(t *testing.T, cert, key string) *x509.Certificate {
 	t.Helper()
 	names, addresses := Names([]string{"127.0.0.1"})
-	raw, err := create(names, addresses, time.Now())
-	testkit.NoError(t, err)
+	raw := testkit.Must(create(names, addresses, time.Now()))(t)
 	first, rest := pem.Decode(raw)
 	for file, content := range map[string][]byte{cert: pem.EncodeToMemory(first), key: rest} {
 		testkit.NoError(t, os.WriteFile(file, content, 0o600))
 	}
-	c, err := x509.ParseCertificate(first.Bytes)
-	testkit.NoError(t, err)
+	c := testkit.Must(x509.ParseCertificate(first.Bytes))(t)
 	return c
 }
 
@@ -94,8 +90,7 @@ func pairIn(t *testing.T, cert, key string) *x509.Certificate {
 func TestSelfSignedIsRenewed(t *testing.T) {
 	t.Parallel()
 	dir, at := t.TempDir(), time.Now()
-	c, err := Load(Config{Mode: SelfSigned}, dir, nil, func() time.Time { return at }, slog.New(slog.DiscardHandler))
-	testkit.NoError(t, err)
+	c := testkit.Must(Load(Config{Mode: SelfSigned}, dir, nil, func() time.Time { return at }, slog.New(slog.DiscardHandler)))(t)
 	first := c.CAPEM()
 	at = at.Add(validity - 2*time.Hour)
 	if c.current(); !bytes.Equal(first, c.CAPEM()) {
@@ -108,8 +103,7 @@ func TestSelfSignedIsRenewed(t *testing.T) {
 	if stored, err := os.ReadFile(filepath.Join(dir, caFile)); err != nil || !bytes.Equal(stored, c.CAPEM()) {
 		t.Errorf("what clients have to trust is not stored (%v)", err)
 	}
-	c, err = Load(Config{Mode: SelfSigned}, "", nil, func() time.Time { return at }, slog.New(slog.DiscardHandler))
-	testkit.NoError(t, err)
+	c = testkit.Must(Load(Config{Mode: SelfSigned}, "", nil, func() time.Time { return at }, slog.New(slog.DiscardHandler)))(t)
 	first = c.CAPEM()
 	at = at.Add(validity)
 	if c.current(); !bytes.Equal(first, c.CAPEM()) {
@@ -125,8 +119,7 @@ func TestClockBehindTheCertificate(t *testing.T) {
 	load := func(at time.Time) []byte {
 		t.Helper()
 		log.Reset()
-		c, err := Load(Config{Mode: SelfSigned}, dir, nil, func() time.Time { return at }, slog.New(slog.NewTextHandler(&log, nil)))
-		testkit.NoError(t, err)
+		c := testkit.Must(Load(Config{Mode: SelfSigned}, dir, nil, func() time.Time { return at }, slog.New(slog.NewTextHandler(&log, nil))))(t)
 		return c.CAPEM()
 	}
 	first := load(now)
@@ -134,9 +127,7 @@ func TestClockBehindTheCertificate(t *testing.T) {
 		if !bytes.Equal(first, load(now.Add(-behind))) {
 			t.Errorf("%v behind: the certificate was replaced", behind)
 		}
-		if strings.Contains(log.String(), "not valid yet") != (behind > 0) {
-			t.Errorf("%v behind: %s", behind, log.String())
-		}
+		testkit.Equal(t, strings.Contains(log.String(), "not valid yet"), behind > 0, behind, "behind", log.String())
 	}
 }
 

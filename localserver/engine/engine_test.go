@@ -57,8 +57,7 @@ func TestAfterFlushNothingHappens(t *testing.T) {
 
 func TestShortInput(t *testing.T) {
 	for _, n := range []int{0, 1, 319, 320, 321, 1599, 1600, 1601} {
-		e, err := New(Config{})
-		testkit.NoError(t, err)
+		e := testkit.Must(New(Config{}))(t)
 		order := eventOrder{}
 		order.check(t, e.Flush(e.Push(make([]float32, n), nil)), n)
 		if len(order.open) > 0 {

@@ -38,20 +38,15 @@ func TestMatchesChange(t *testing.T) {
 			t.Fatalf("step %d: %q instead of %q", i, m.name[0], step.want)
 		}
 	}
-	if got := m.choose(1); got != "" {
-		t.Errorf("a second speaker is matched with %q", got)
-	}
+	testkit.Equal(t, m.choose(1), "", "a second speaker is matched with")
 	m.matching.Shared = true
-	if got := m.choose(1); got != "Rosa" {
-		t.Errorf("shared: %q", got)
-	}
+	testkit.Equal(t, m.choose(1), "Rosa", "shared")
 }
 
 // A speaker that was merged into another one does not keep its person from the other.
 func TestAMergedSpeakerFreesItsPerson(t *testing.T) {
 	x := enginetest.Demo(t)
-	v, err := voiceprint.Make(x[int(0.9*SampleRate):int(5.84*SampleRate)])
-	testkit.NoError(t, err)
+	v := testkit.Must(voiceprint.Make(x[int(0.9*SampleRate):int(5.84*SampleRate)]))(t)
 	voice, _ := v.Embeddings()
 	// A snapshot of the clusterer: 20 s of speaker 0, and speaker 1, merged.
 	type record struct {
@@ -67,7 +62,5 @@ func TestAMergedSpeakerFreesItsPerson(t *testing.T) {
 	for range matchWindows {
 		m.update(c, &clustering.Window{})
 	}
-	if m.name[0] != "Sam" {
-		t.Errorf("the speaker is matched with %q", m.name[0])
-	}
+	testkit.Equal(t, m.name[0], "Sam", "the speaker is matched with")
 }

@@ -77,8 +77,7 @@ func spokenDialogue(t *testing.T) []float32 {
 
 func TestDialogue(t *testing.T) {
 	for _, latency := range []time.Duration{500 * time.Millisecond, time.Second, 5 * time.Second} {
-		e, err := New(Config{Latency: latency})
-		testkit.NoError(t, err)
+		e := testkit.Must(New(Config{Latency: latency}))(t)
 		events := e.Flush(e.Push(spokenDialogue(t), nil))
 		// Half a second of a new speaker can be too little to decide whether the
 		// speaker is known: it gets no label yet.
@@ -118,8 +117,7 @@ func TestAnySignal(t *testing.T) {
 		"offset":          func(i int) float32 { return 0.9 },
 	}
 	for name, sound := range sounds {
-		e, err := New(Config{MaxSpeakers: 1})
-		testkit.NoError(t, err)
+		e := testkit.Must(New(Config{MaxSpeakers: 1}))(t)
 		x := make([]float32, 20*SampleRate+123)
 		for i := range x {
 			x[i] = sound(i)
@@ -138,8 +136,7 @@ func TestAnySignal(t *testing.T) {
 func TestAudioGivesTheSameEventsInAnyChunks(t *testing.T) {
 	x := dialogue()
 	run := func(chunk func() int) []Event {
-		e, err := New(Config{})
-		testkit.NoError(t, err)
+		e := testkit.Must(New(Config{}))(t)
 		var events []Event
 		for left := x; len(left) > 0; {
 			n := min(len(left), chunk())
@@ -159,9 +156,7 @@ func TestAudioGivesTheSameEventsInAnyChunks(t *testing.T) {
 		"16000":  func() int { return 16000 },
 		"random": func() int { return random.IntN(3000) },
 	} {
-		if got := run(chunk); !slices.Equal(got, want) {
-			t.Errorf("chunks of %s: got %v\nwant %v", name, got, want)
-		}
+		testkit.EqualSlices(t, run(chunk), want, "chunks of", name)
 	}
 }
 
@@ -185,8 +180,7 @@ func TestTheEndIsInAWindow(t *testing.T) {
 	for _, c := range []struct{ samples, windows int }{{0, 0}, {399, 0}, {800, 1}, {chunkSamples, 1}, {2 * chunkSamples, 1},
 		{3 * chunkSamples, 2}, {3*chunkSamples + 800, 2}, {4 * chunkSamples, 2}} {
 		s := &newestWindow{Stream: inference.New(hopSamples)}
-		e, err := NewWith(Config{}, clustering.Default(), s)
-		testkit.NoError(t, err)
+		e := testkit.Must(NewWith(Config{}, clustering.Default(), s))(t)
 		e.Flush(e.Push(x[:c.samples], nil))
 		if frames := c.samples / frameSamples; s.windows != c.windows || s.end < frames-1 { // the last frame can be shorter than one of the features
 			t.Errorf("%d samples, %d frames: %d windows, up to frame %d", c.samples, frames, s.windows, s.end)
@@ -224,15 +218,12 @@ func TestStreamsAtOnce(t *testing.T) {
 		t.Fatalf("%d events, %v", len(want), err)
 	}
 	for i := range got {
-		if !slices.Equal(got[i], want) {
-			t.Errorf("stream %d: got %v\nwant %v", i, got[i], want)
-		}
+		testkit.EqualSlices(t, got[i], want, "stream", i)
 	}
 }
 
 func TestPushDoesNotAllocate(t *testing.T) {
-	e, err := New(Config{})
-	testkit.NoError(t, err)
+	e := testkit.Must(New(Config{}))(t)
 	x := dialogue()
 	events := make([]Event, 0, 1024)
 	events = e.Push(x, events)
@@ -248,8 +239,7 @@ func TestPushDoesNotAllocate(t *testing.T) {
 // BenchmarkPushSecond measures the CPU time of a second of audio, and so how many
 // streams one core can process in real time.
 func BenchmarkPushSecond(b *testing.B) {
-	e, err := New(Config{})
-	testkit.NoError(b, err)
+	e := testkit.Must(New(Config{}))(b)
 	x := dialogue()
 	events := make([]Event, 0, 1024)
 	b.ReportAllocs()

@@ -50,8 +50,7 @@ func TestSnapshotKeepsTheLabels(t *testing.T) {
 	x := enginetest.Demo(t)
 	run := func(e *Engine, x []float32) []Event { return e.Flush(e.Push(x, nil)) }
 	fresh := func() *Engine {
-		e, err := New(Config{})
-		testkit.NoError(t, err)
+		e := testkit.Must(New(Config{}))(t)
 		return e
 	}
 	// One run in one, which leaves a snapshot at each cut.
@@ -95,16 +94,14 @@ func TestSnapshotKeepsTheLabels(t *testing.T) {
 }
 
 func TestBadSnapshots(t *testing.T) {
-	e, err := New(Config{})
-	testkit.NoError(t, err)
+	e := testkit.Must(New(Config{}))(t)
 	e.Push(dialogue(), nil)
 	good := e.AppendSnapshot(nil)
 	if len(good) > 192<<10 { // 8 speakers and 600 segments; the store takes 256 KiB
 		t.Errorf("%d bytes", len(good))
 	}
 	fresh := func() *Engine {
-		e, err := New(Config{})
-		testkit.NoError(t, err)
+		e := testkit.Must(New(Config{}))(t)
 		return e
 	}
 	testkit.NoError(t, fresh().RestoreSnapshot(good))

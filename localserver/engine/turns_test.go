@@ -10,6 +10,7 @@ import (
 
 	"hubbub/localserver/engine/decoder"
 	"hubbub/localserver/engine/voiceprint"
+	"hubbub/protocol/testkit"
 )
 
 // script is an activitySource with given activity: that of a frame is final once
@@ -184,9 +185,7 @@ func TestAMatchDuringATurn(t *testing.T) {
 			{Kind: End, At: 2000 * ms}, {Kind: Start, At: 2600 * ms, Match: "Sam"}, {Kind: End, At: 4000 * ms}}},
 	} {
 		e := newEngine(Config{Latency: time.Second}, &script{final: frames, matchAt: int(c.matchAt * SampleRate / time.Second), unmatchAt: int(c.until * SampleRate / time.Second)})
-		if got := e.Flush(e.Push(make([]float32, len(frames)*frameSamples), nil)); !slices.Equal(got, c.want) {
-			t.Errorf("%s:\ngot  %v\nwant %v", c.name, got, c.want)
-		}
+		testkit.EqualSlices(t, e.Flush(e.Push(make([]float32, len(frames)*frameSamples), nil)), c.want, c.name)
 	}
 }
 

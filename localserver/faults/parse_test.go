@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hubbub/protocol/hint"
+	"hubbub/protocol/testkit"
 )
 
 func TestParse(t *testing.T) {
@@ -33,9 +34,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %+v", spec, got)
 		}
 		got.kind, got.spec, got.occasions = nil, "", nil
-		if got != want {
-			t.Errorf("%s: %+v, want %+v", spec, got, want)
-		}
+		testkit.Equal(t, got, want, spec)
 	}
 }
 
@@ -91,9 +90,7 @@ func TestParseRefuses(t *testing.T) {
 func TestHelp(t *testing.T) {
 	help := Help()
 	for _, k := range kinds {
-		if !strings.Contains(help, "  "+k.form()) {
-			t.Errorf("%s is missing", k.name)
-		}
+		testkit.Contains(t, help, "  "+k.form(), k.name, "is missing")
 		if k.what == "" || strings.Contains(k.what, "\n") || len(k.what) > 80 {
 			t.Errorf("%s: %q", k.name, k.what)
 		}

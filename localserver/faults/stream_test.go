@@ -26,8 +26,7 @@ import (
 func plan(t *testing.T, specs string) (faults Plan) {
 	t.Helper()
 	for _, spec := range strings.Fields(specs) {
-		f, err := Parse(spec)
-		testkit.NoError(t, err)
+		f := testkit.Must(Parse(spec))(t)
 		faults = append(faults, f)
 	}
 	return faults
@@ -51,8 +50,7 @@ func streamed(t *testing.T, specs string, serve func(*Conn)) (messages []message
 		defer c.Close()
 		serve(c)
 	}()
-	conn, err := protocoltest.Dial(near)
-	testkit.NoError(t, err)
+	conn := testkit.Must(protocoltest.Dial(near))(t)
 	for {
 		kind, raw, err := conn.ReadMessage()
 		if err != nil {
@@ -139,9 +137,7 @@ func TestEvents(t *testing.T) {
 					t.Errorf("ended with %v", end)
 				}
 				lag := map[string]time.Duration{"event-lag=3s": 3 * time.Second}[specs]
-				if took := time.Since(begun); took != lag {
-					t.Errorf("ended after %s, not %s", took, lag)
-				}
+				testkit.Equal(t, time.Since(begun), lag, "ended after")
 			})
 		})
 	}

@@ -17,14 +17,11 @@ import (
 // accepted is the server's side of a connection over TCP, and the client's side.
 func accepted(t *testing.T, config *tls.Config) (server *Conn, client *net.TCPConn) {
 	t.Helper()
-	tcp, err := Listen(t.Context(), "127.0.0.1:0")
-	testkit.NoError(t, err)
+	tcp := testkit.Must(Listen(t.Context(), "127.0.0.1:0"))(t)
 	l := &Listener{Listener: tcp, TLS: config, Reject: reject, Log: (&testkit.Buffer{}).Logger()}
 	t.Cleanup(func() { _ = l.Close() })
-	dialed, err := net.Dial("tcp", l.Addr().String())
-	testkit.NoError(t, err)
-	conn, err := l.Accept()
-	testkit.NoError(t, err)
+	dialed := testkit.Must(net.Dial("tcp", l.Addr().String()))(t)
+	conn := testkit.Must(l.Accept())(t)
 	for _, c := range []net.Conn{dialed, conn} {
 		t.Cleanup(func() { _ = c.Close() })
 		_ = c.SetDeadline(time.Now().Add(testkit.Timeout))
@@ -69,9 +66,7 @@ func TestCloseWrite(t *testing.T) {
 			if err := conn.CloseWrite(); err != nil {
 				t.Error(err)
 			}
-			if response := <-got; response != "response" {
-				t.Errorf("the client reads %q", response)
-			}
+			testkit.Equal(t, <-got, "response", "the client reads")
 			if rest, err := io.ReadAll(conn); string(rest) != " and more" || err != nil {
 				t.Errorf("after CloseWrite: %q %v", rest, err)
 			}
@@ -103,9 +98,7 @@ func TestPlainRequestsToTLS(t *testing.T) {
 			t.Errorf("%s: %d %q", method, res.StatusCode, message)
 		}
 	}
-	if log := s.log.String(); log != "" {
-		t.Errorf("rejected requests are logged: %s", log)
-	}
+	testkit.Equal(t, s.log.String(), "", "rejected requests are logged")
 	for name, text := range map[string]string{"text": "SSH-2.0-x\r\n", "no method": "GETS / HTTP/1.1\r\n\r\n", "a short record": "\x16\x03\x01\x00"} {
 		conn := s.dial(t)
 		_, _ = io.WriteString(conn, text)
@@ -148,9 +141,7 @@ func TestHandshakeTimeout(t *testing.T) {
 				if n != 0 || err != io.EOF {
 					t.Errorf("%d %v", n, err)
 				}
-				if took := time.Since(began); took != handshakeTimeout {
-					t.Errorf("after %s", took)
-				}
+				testkit.Equal(t, time.Since(began), handshakeTimeout, "after")
 				if name == "plain" {
 					if err := <-written; err == nil {
 						t.Error("the response was read")

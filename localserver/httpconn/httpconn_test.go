@@ -54,8 +54,7 @@ var certificateOnce = sync.OnceValues(func() (server, client *tls.Config) {
 // serve serves a handler until the end of the test.
 func serve(t *testing.T, withTLS bool, h http.HandlerFunc) *testServer {
 	t.Helper()
-	tcp, err := Listen(t.Context(), "127.0.0.1:0")
-	testkit.NoError(t, err)
+	tcp := testkit.Must(Listen(t.Context(), "127.0.0.1:0"))(t)
 	s := &testServer{addr: tcp.Addr().String(), log: &testkit.Buffer{}}
 	l := &Listener{Listener: tcp, Reject: reject, Log: s.log.Logger()}
 	server := &http.Server{Handler: Handled(h), ConnContext: Context, ConnState: State, MaxHeaderBytes: 4 << 10, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
@@ -80,8 +79,7 @@ func serve(t *testing.T, withTLS bool, h http.HandlerFunc) *testServer {
 // dial connects over TCP, without TLS.
 func (s *testServer) dial(t *testing.T) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", s.addr)
-	testkit.NoError(t, err)
+	conn := testkit.Must(net.Dial("tcp", s.addr))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(testkit.Timeout))
 	return conn
@@ -135,15 +133,13 @@ func TestUnreadRequests(t *testing.T) {
 					in := bufio.NewReader(conn)
 					for range before {
 						_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-						res, err := http.ReadResponse(in, nil)
-						testkit.NoError(t, err)
+						res := testkit.Must(http.ReadResponse(in, nil))(t)
 						if body, err := io.ReadAll(res.Body); res.StatusCode != 200 || string(body) != "of the handler" || err != nil {
 							t.Fatalf("the request before: %d %q %v", res.StatusCode, body, err)
 						}
 					}
 					_, _ = io.WriteString(conn, c.request)
-					res, err := http.ReadResponse(in, nil)
-					testkit.NoError(t, err)
+					res := testkit.Must(http.ReadResponse(in, nil))(t)
 					if message := res.Header.Get(messageHeader); res.StatusCode != c.status || message != c.message {
 						t.Errorf("%d %q", res.StatusCode, message)
 					}
@@ -177,16 +173,13 @@ func TestResponsesOfHandlersAreNotReplaced(t *testing.T) {
 		})
 		client, url := s.httpClient(t)
 		for range 3 { // over one connection
-			res, err := client.Get(url)
-			testkit.NoError(t, err)
+			res := testkit.Must(client.Get(url))(t)
 			got, err := io.ReadAll(res.Body)
 			_ = res.Body.Close()
 			if res.StatusCode != http.StatusTeapot || string(got) != body || err != nil {
 				t.Errorf("TLS %v: %d, %d bytes of %d, %v", withTLS, res.StatusCode, len(got), len(body), err)
 			}
-			if want := map[bool]int{false: 1, true: 2}[withTLS]; res.ProtoMajor != want {
-				t.Errorf("TLS %v: %s", withTLS, res.Proto)
-			}
+			testkit.Equal(t, res.ProtoMajor, map[bool]int{false: 1, true: 2}[withTLS], "TLS", withTLS, res.Proto)
 		}
 	}
 }
@@ -242,7 +235,5 @@ func TestHandledOverOtherConnections(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
 	Handled(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-	if w.Code != http.StatusNotFound {
-		t.Error(w.Code)
-	}
+	testkit.Equal(t, w.Code, http.StatusNotFound)
 }

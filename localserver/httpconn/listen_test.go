@@ -15,8 +15,7 @@ import (
 // wrong, and has a hint that fits.
 func TestListenErrors(t *testing.T) {
 	t.Parallel()
-	used, err := Listen(t.Context(), "127.0.0.1:0")
-	testkit.NoError(t, err)
+	used := testkit.Must(Listen(t.Context(), "127.0.0.1:0"))(t)
 	defer used.Close()
 	cases := map[string]struct{ text, hint string }{
 		used.Addr().String():     {"the address is in use", "Another program listens there"},

@@ -17,9 +17,7 @@ import (
 func TestWarningOfSpeakers(t *testing.T) {
 	t.Parallel()
 	for found, want := range map[int]string{0: "No speech was found.", 2: "Only 2 of 3 speakers could be told apart.", 3: ""} {
-		if got := diarization(&offline.Result{Speakers: found}, protocol.JobRequest{NumSpeakers: 3}).Warning; got != want {
-			t.Errorf("%d speakers: warning %q, want %q", found, got, want)
-		}
+		testkit.Equal(t, diarization(&offline.Result{Speakers: found}, protocol.JobRequest{NumSpeakers: 3}).Warning, want, found, "speakers: warning")
 	}
 }
 
@@ -43,17 +41,13 @@ func TestProgressOfADiarization(t *testing.T) {
 	s := openStore(t)
 	put(t, s, "a", "audio", silence(3*16000))
 	submit(t, s, newJob("a", "audio"))
-	d, err := s.Next(t.Context(), store.RunQueue)
-	testkit.NoError(t, err)
+	d := testkit.Must(s.Next(t.Context(), store.RunQueue))(t)
 	r := runner(t, s, 0, nil)
-	a, err := r.claim(d)
-	testkit.NoError(t, err)
+	a := testkit.Must(r.claim(d))(t)
 	a.ctx = context.Background()
 	var read int64
 	r.Busy = func() bool { read = a.thousandths.Load(); return false }
-	if _, err := a.compute(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(a.compute())(t)
 	if done := a.thousandths.Load(); read != 1000*readShare || done != 1000 {
 		t.Errorf("%d of 1000 with the audio, %d at the end", read, done)
 	}

@@ -31,8 +31,7 @@ const patience = 4 * time.Minute
 
 func openStore(t *testing.T) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{})
-	testkit.NoError(t, err)
+	s := testkit.Must(store.Open(t.Context(), store.Options{}))(t)
 	t.Cleanup(func() { testkit.NoError(t, s.Close()) })
 	return s
 }
@@ -81,15 +80,10 @@ func start(t *testing.T, o Options) *Runner {
 // put stores media of an account.
 func put(t *testing.T, s Store, account, name string, content []byte) {
 	t.Helper()
-	w, err := s.CreateMedia(t.Context(), account, name, time.Now)
-	testkit.NoError(t, err)
+	w := testkit.Must(s.CreateMedia(t.Context(), account, name, time.Now))(t)
 	defer w.Abort()
-	if _, err := io.Copy(w, bytes.NewReader(content)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Commit(nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(io.Copy(w, bytes.NewReader(content)))(t)
+	testkit.Must(w.Commit(nil))(t)
 }
 
 // newJob is a diarization of media://NAME.
@@ -202,8 +196,7 @@ func TestFairness(t *testing.T) {
 		t.Errorf("%d jobs were begun before", n)
 	}
 	// Those that were passed over are not lost, nor does their order change.
-	all, err := s.ListJobs(t.Context(), "many", time.Now(), func(j store.Job) bool { return !j.Status.Over() })
-	testkit.NoError(t, err)
+	all := testkit.Must(s.ListJobs(t.Context(), "many", time.Now(), func(j store.Job) bool { return !j.Status.Over() }))(t)
 	log.ids = nil
 	again := runner(t, s, 1, &log)
 	for _, j := range all {
@@ -243,8 +236,7 @@ func TestClaims(t *testing.T) {
 		j := newJob("a", "x")
 		c.change(&j)
 		submit(t, s, j)
-		d, err := s.Next(t.Context(), store.RunQueue)
-		testkit.NoError(t, err)
+		d := testkit.Must(s.Next(t.Context(), store.RunQueue))(t)
 		a, err := r.claim(d)
 		if !errors.Is(err, c.want) || err != nil && c.want == nil {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -290,9 +282,7 @@ func cancelRecord(t *testing.T, s Store, id string) store.Job {
 	j, revision, err := s.Job(t.Context(), "a", id, time.Now())
 	testkit.NoError(t, err)
 	j.Status = store.JobCanceled
-	if _, err := s.UpdateJob(t.Context(), j, revision); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(s.UpdateJob(t.Context(), j, revision))(t)
 	return j
 }
 
@@ -330,9 +320,7 @@ func TestCanceledWhileItRuns(t *testing.T) {
 		}
 		if j.Status == store.JobRunning {
 			j.Status = store.JobCanceled
-			if _, err := s.UpdateJob(t.Context(), j, revision); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(s.UpdateJob(t.Context(), j, revision))(t)
 			r.Cancel(j, false)
 		}
 	}

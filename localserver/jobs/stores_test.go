@@ -23,8 +23,7 @@ func TestJobWhoseTimeIsOver(t *testing.T) {
 	j, revision, err := s.Job(t.Context(), "a", id, time.Now())
 	testkit.NoError(t, err)
 	j.Status, j.Updated = store.JobSucceeded, time.Now().Add(-store.JobTTL)
-	_, err = s.UpdateJob(t.Context(), j, revision)
-	testkit.NoError(t, err)
+	testkit.Must(s.UpdateJob(t.Context(), j, revision))(t)
 	d, err := s.Next(t.Context(), store.RunQueue)
 	testkit.NoError(t, err)
 	if _, err := runner(t, s, 0, nil).claim(d); !errors.Is(err, errOver) {
@@ -42,8 +41,7 @@ func deliveredAgain(t *testing.T) (*store.Store, *attempt, *store.Delivery) {
 	a, err := runner(t, s, 0, nil).claim(d)
 	testkit.NoError(t, err)
 	testkit.NoError(t, d.Return(0))
-	d, err = s.Next(t.Context(), store.RunQueue)
-	testkit.NoError(t, err)
+	d = testkit.Must(s.Next(t.Context(), store.RunQueue))(t)
 	return s, a, d
 }
 
@@ -191,8 +189,7 @@ func TestLostResponse(t *testing.T) {
 		id := submit(t, s, newJob("a", "x"))
 		d, err := s.Next(t.Context(), store.RunQueue)
 		testkit.NoError(t, err)
-		a, err := r.claim(d)
-		testkit.NoError(t, err)
+		a := testkit.Must(r.claim(d))(t)
 		s.lose, a.job.Progress = true, 0.5
 		if err := a.write(t.Context()); err == nil {
 			t.Fatal("the response was not lost")

@@ -82,8 +82,7 @@ func TestWebhookWithAnotherClock(t *testing.T) {
 		_, revision, err := s.Job(t.Context(), "a", j.ID, time.Now())
 		testkit.NoError(t, err)
 		j.Hook.Tries, j.Hook.Next = len(hookPauses), time.Now().Add(wait) // the last request
-		_, err = s.UpdateJob(t.Context(), j, revision)
-		testkit.NoError(t, err)
+		testkit.Must(s.UpdateJob(t.Context(), j, revision))(t)
 		r.deliver(d)
 		if j, _, err := s.Job(t.Context(), "a", j.ID, time.Now()); err != nil || j.Hook.Done != want {
 			t.Errorf("due in %v: %+v (%v), want it called %v", wait, j.Hook, err, want)
@@ -98,8 +97,7 @@ func queuedHook(t *testing.T, s queueing, url string) (store.Job, *store.Deliver
 	j.Status, j.Output, j.Hook = store.JobSucceeded, j.ID+"/1", &store.JobHook{URL: url}
 	submit(t, s, j)
 	testkit.NoError(t, s.QueueHook(t.Context(), j))
-	d, err := s.Next(t.Context(), store.HookQueue)
-	testkit.NoError(t, err)
+	d := testkit.Must(s.Next(t.Context(), store.HookQueue))(t)
 	return j, d
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"hubbub/protocol/testkit"
 )
 
 // The limits apply to what is open now, whatever was opened and released before.
@@ -32,14 +34,10 @@ func TestAdmission(t *testing.T) {
 			t.Errorf("step %d: %v and %d are open, want %v and %d", i, err, a.Count(), s.want, s.open)
 		}
 	}
-	if len(a.of) != 1 {
-		t.Errorf("accounts that are kept: %v", a.of)
-	}
+	testkit.Equal(t, len(a.of), 1, "accounts that are kept", a.of)
 	a.Stop()
 	<-a.Drain()
-	if err := a.Acquire("d"); err != ErrStopping {
-		t.Errorf("after the stop: %v", err)
-	}
+	testkit.Equal(t, a.Acquire("d"), ErrStopping, "after the stop")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := a.Wait(ended); !errors.Is(err, context.Canceled) {

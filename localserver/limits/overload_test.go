@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hubbub/protocol/testkit"
 )
 
 // Chunks that are late for seconds are an overload; a pause of the machine and a
@@ -38,9 +40,7 @@ func TestOverload(t *testing.T) {
 		{0, 300, true}, {0, 300, true}, {0, 300, true}, {0, 300, true}, {0, 300, false},
 		{300, 0, false}, {300, 0, false}, {300, 0, true}, {0, 0, true}, {0, 0, true}, {0, 0, true}, {0, 0, true}, {0, 0, false}, // its streams end
 	} {
-		if got := second(s.late, s.inTime); got != s.want {
-			t.Errorf("second %d: %v, want %v", i, got, s.want)
-		}
+		testkit.Equal(t, second(s.late, s.inTime), s.want, "second", i)
 	}
 	for range 3 {
 		second(300, 0)

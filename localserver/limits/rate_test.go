@@ -19,8 +19,7 @@ import (
 // that share a store.
 func TestRateLimitOverNodes(t *testing.T) {
 	t.Parallel()
-	shared, err := store.Open(context.Background(), store.Options{})
-	testkit.NoError(t, err)
+	shared := testkit.Must(store.Open(context.Background(), store.Options{}))(t)
 	defer shared.Close()
 	var passed, refused atomic.Int64
 	var all sync.WaitGroup
@@ -102,8 +101,7 @@ func TestRateLimitWithoutASharedStore(t *testing.T) {
 // more than a window.
 func TestRateLimitWhenTheClockIsSetBack(t *testing.T) {
 	t.Parallel()
-	shared, err := store.Open(context.Background(), store.Options{})
-	testkit.NoError(t, err)
+	shared := testkit.Must(store.Open(context.Background(), store.Options{}))(t)
 	defer shared.Close()
 	for name, counters := range map[string]Counters{"shared": shared, "by itself": nil} {
 		now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -151,8 +149,6 @@ func TestUnusedWindowsAreRemoved(t *testing.T) {
 		for i := range maxWindows + 1 {
 			_, _ = l.Take(t.Context(), "op", fmt.Sprint("later", i), 10)
 		}
-		if l.window("op begun") != begun {
-			t.Error("the next request is counted in another window")
-		}
+		testkit.Equal(t, l.window("op begun"), begun, "the next request is counted in another window")
 	})
 }

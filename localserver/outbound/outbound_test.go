@@ -19,8 +19,7 @@ import (
 
 func hosts(t *testing.T, list ...string) Hosts {
 	t.Helper()
-	h, err := ParseHosts(list)
-	testkit.NoError(t, err)
+	h := testkit.Must(ParseHosts(list))(t)
 	return h
 }
 
@@ -64,8 +63,7 @@ func TestPolicyAllowsOnlyItsHosts(t *testing.T) {
 		{"ftp://a.example/x", false, false},
 		{"https://u:p@a.example/x", false, false},
 	} {
-		u, err := url.Parse(c.address)
-		testkit.NoError(t, err)
+		u := testkit.Must(url.Parse(c.address))(t)
 		if err := fetch.Check(u); (err == nil) != c.fetch {
 			t.Errorf("fetch %s: %v", c.address, err)
 		}
@@ -78,8 +76,7 @@ func TestPolicyAllowsOnlyItsHosts(t *testing.T) {
 	// What is not named is refused without a look-up.
 	hook.Hosts = hosts(t, "*")
 	for _, address := range []string{"https://localhost/x", "https://LocalHost.:8443/x", "https://127.1/x"} {
-		u, err := url.Parse(address)
-		testkit.NoError(t, err)
+		u := testkit.Must(url.Parse(address))(t)
 		if err := hook.Check(u); !errors.Is(err, ErrRefused) {
 			t.Errorf("%s: %v", address, err)
 		}
@@ -123,8 +120,7 @@ func TestRedirectsAreChecked(t *testing.T) {
 	}))
 	defer outer.Close()
 	p := Policy{Hosts: hosts(t, "127.0.0.1")}
-	res, err := p.Get(t.Context(), outer.URL+"/again?token=secret")
-	testkit.NoError(t, err)
+	res := testkit.Must(p.Get(t.Context(), outer.URL+"/again?token=secret"))(t)
 	if body, _ := io.ReadAll(res.Body); string(body) != "audio" {
 		t.Errorf("%q", body)
 	}
@@ -163,8 +159,7 @@ func TestChangingAnswers(t *testing.T) {
 // nameServer is a resolver that answers every name with an address.
 func nameServer(t *testing.T, ip [4]byte) *net.Resolver {
 	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	testkit.NoError(t, err)
+	conn := testkit.Must(net.ListenPacket("udp", "127.0.0.1:0"))(t)
 	done := make(chan struct{})
 	t.Cleanup(func() { _ = conn.Close(); <-done })
 	go func() {
@@ -203,9 +198,7 @@ func TestReason(t *testing.T) {
 		"the connection ended before the response was complete": &url.Error{Op: "Get", URL: "https://example.com", Err: io.EOF},
 		"else": errors.New("else"),
 	} {
-		if got := Reason(err).Error(); got != want {
-			t.Errorf("%v is shown as %q, want %q", err, got, want)
-		}
+		testkit.Equal(t, Reason(err).Error(), want, err, "is shown as")
 	}
 	p := Policy{Hosts: hosts(t, "*"), resolver: nameServer(t, [4]byte{10, 0, 0, 1})}
 	_, err := p.Get(t.Context(), "http://inside.example:1/?token=secret")

@@ -176,15 +176,10 @@ func TestBackupOfReplacedMedia(t *testing.T) {
 	s, _ := filled(t, t.TempDir())
 	ctx := t.Context()
 	restored := s.restoredAfter(t, "streams/KV_secrets", func() { // behind the records of media, before their bytes
-		w, err := s.CreateMedia(ctx, "a", "replaced", time.Now)
-		testkit.NoError(t, err)
-		if _, err := w.Commit([]byte("the newest object")); err != nil {
-			t.Fatal(err)
-		}
+		w := testkit.Must(s.CreateMedia(ctx, "a", "replaced", time.Now))(t)
+		testkit.Must(w.Commit([]byte("the newest object")))(t)
 		testkit.NoError(t, s.DeleteMedia(ctx, "a", "small", time.Now()))
-		if _, err := s.SweepMedia(ctx, time.Now().Add(2*readGrace)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.SweepMedia(ctx, time.Now().Add(2*readGrace)))(t)
 	})
 	for name, size := range map[string]int{"replaced": 750_000, "small": 1} {
 		r, err := restored.OpenMedia(ctx, "a", name, time.Now())
@@ -212,9 +207,7 @@ func TestBackupOfEndingJob(t *testing.T) {
 		j, revision, err := s.Job(ctx, "a", "j1", noon)
 		testkit.NoError(t, err)
 		j.Status = JobSucceeded
-		if _, err := s.UpdateJob(ctx, j, revision); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.UpdateJob(ctx, j, revision))(t)
 		testkit.NoError(t, s.RemoveEntry(ctx, next(t, s).Job.Entry))
 	}
 	restored := s.restoredAfter(t, "streams/KV_sessions", end) // behind the records of jobs, before the events

@@ -23,8 +23,7 @@ import (
 func streamsOnDisk(t *testing.T, dir string, n int) {
 	t.Helper()
 	ctx := context.Background()
-	s, err := Open(ctx, Options{Dir: dir})
-	testkit.NoError(t, err)
+	s := testkit.Must(Open(ctx, Options{Dir: dir}))(t)
 	for i := range n {
 		id := fmt.Sprint("s", i)
 		testkit.NoError(t, s.Create(ctx, record(id), "secret"))
@@ -41,10 +40,8 @@ func blockOf(dir, stream string) string {
 // damageFile overwrites bytes in the middle of a file, as a disk does: without a new time.
 func damageFile(t *testing.T, file string, n int) {
 	t.Helper()
-	raw, err := os.ReadFile(file)
-	testkit.NoError(t, err)
-	info, err := os.Stat(file)
-	testkit.NoError(t, err)
+	raw := testkit.Must(os.ReadFile(file))(t)
+	info := testkit.Must(os.Stat(file))(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range n {
 		raw[len(raw)/2+i] ^= byte(1 + random.IntN(255))
@@ -95,8 +92,7 @@ func TestDamagedStore(t *testing.T) {
 					testkit.NoError(t, os.Remove(filepath.Join(datafolder.Streams(dir), stream, "msgs", "index.db")))
 				}
 			}
-			reports, err := datafolder.Check(dir)
-			testkit.NoError(t, err)
+			reports := testkit.Must(datafolder.Check(dir))(t)
 			for _, r := range reports {
 				if hit := r.Stream == "KV_sessions" || r.Stream == "EVENTS"; hit != (r.Damaged >= 200) || hit != (r.Ranges == 1) {
 					t.Errorf("%+v", r)
@@ -105,8 +101,7 @@ func TestDamagedStore(t *testing.T) {
 
 			var log testkit.Buffer // the store may log at any time
 			ctx := context.Background()
-			s, err := Open(ctx, Options{Dir: dir, Logger: log.Logger()})
-			testkit.NoError(t, err)
+			s := testkit.Must(Open(ctx, Options{Dir: dir, Logger: log.Logger()}))(t)
 			if d := s.Damaged(); d < 400 {
 				t.Errorf("%+v", d)
 			}
@@ -197,10 +192,8 @@ func TestLinkedFolders(t *testing.T) {
 		moved := filepath.Join(elsewhere, fmt.Sprint(i))
 		testkit.NoError(t, os.Rename(folder, moved))
 		testkit.NoError(t, os.Symlink(moved, folder))
-		s, err := Open(t.Context(), Options{Dir: dir})
-		testkit.NoError(t, err)
-		r, err := s.OpenMedia(t.Context(), "a", "x", time.Now())
-		testkit.NoError(t, err)
+		s := testkit.Must(Open(t.Context(), Options{Dir: dir}))(t)
+		r := testkit.Must(s.OpenMedia(t.Context(), "a", "x", time.Now()))(t)
 		got, err := io.ReadAll(r)
 		if err != nil || !bytes.Equal(got, noise(3*mediaChunk, 1)) {
 			t.Errorf("%d bytes of media, %v", len(got), err)
@@ -223,8 +216,7 @@ func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	streamsOnDisk(t, dir, 3)
 	file := blockOf(dir, "EVENTS")
-	raw, err := os.ReadFile(file)
-	testkit.NoError(t, err)
+	raw := testkit.Must(os.ReadFile(file))(t)
 	for _, tail := range [][]byte{raw[:10], raw[:40], make([]byte, 100)} {
 		testkit.NoError(t, os.WriteFile(file, append(bytes.Clone(raw), tail...), 0o600))
 		if reports, err := datafolder.Check(dir); err != nil || damageOf(reports) != 0 {
@@ -236,9 +228,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("damaged media: %+v %v", reports, err)
 	}
 	s := open(t, dir)
-	if d := s.Damaged(); d != 0 {
-		t.Errorf("%+v", d)
-	}
+	testkit.Equal(t, s.Damaged(), 0)
 	if _, err := datafolder.Check(dir); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("check beside a server: %v", err)
 	}
@@ -258,8 +248,7 @@ func TestPurgeRemovesMediaOrEverything(t *testing.T) {
 		if err != nil || freed == 0 || all != (freed < 3*mediaChunk) {
 			t.Errorf("all=%v: %d bytes, %v", all, freed, err)
 		}
-		s, err := Open(context.Background(), Options{Dir: dir})
-		testkit.NoError(t, err)
+		s := testkit.Must(Open(context.Background(), Options{Dir: dir}))(t)
 		if _, err := s.StatMedia(context.Background(), "a", "x", time.Now()); !errors.Is(err, ErrNotFound) {
 			t.Errorf("all=%v: the object: %v", all, err)
 		}

@@ -16,8 +16,7 @@ func TestCountersSlide(t *testing.T) {
 	ctx := context.Background()
 	take := func(key string, after time.Duration) Count {
 		t.Helper()
-		c, err := s.Take(ctx, key, noon.Add(after), 3, time.Minute)
-		testkit.NoError(t, err)
+		c := testkit.Must(s.Take(ctx, key, noon.Add(after), 3, time.Minute))(t)
 		return c
 	}
 	for i, c := range []struct {
@@ -44,8 +43,7 @@ func TestCountersSlide(t *testing.T) {
 
 func TestSecretIsGeneratedOnce(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(context.Background(), Options{Dir: dir})
-	testkit.NoError(t, err)
+	s := testkit.Must(Open(context.Background(), Options{Dir: dir}))(t)
 	secrets := make([][]byte, 8)
 	var all sync.WaitGroup
 	for i := range secrets {
@@ -76,8 +74,7 @@ func TestChangeAfterAnotherWrite(t *testing.T) {
 			}
 			return append(value, " and mine"...), nil
 		}))
-		entry, err := s.counters.kv.Get(t.Context(), "k")
-		testkit.NoError(t, err)
+		entry := testkit.Must(s.counters.kv.Get(t.Context(), "k"))(t)
 		if !slices.Equal(seen, []string{"", "another"}) || string(entry.Value()) != "another and mine" {
 			t.Errorf("saw %q, wrote %q", seen, entry.Value())
 		}

@@ -64,8 +64,7 @@ func TestKillLosesNothing(t *testing.T) {
 		dir, stored := t.TempDir(), map[string]bool{}
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), childDir+"="+dir)
-		out, err := cmd.StdoutPipe()
-		testkit.NoError(t, err)
+		out := testkit.Must(cmd.StdoutPipe())(t)
 		testkit.Start(t, cmd)
 		watchdog := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 		lines := bufio.NewScanner(out)

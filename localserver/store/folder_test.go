@@ -44,11 +44,8 @@ func TestInvalidFolder(t *testing.T) {
 }
 
 func TestMemoryStoreLeavesNothing(t *testing.T) {
-	s, err := Open(context.Background(), Options{})
-	testkit.NoError(t, err)
-	if _, err := os.Stat(s.folder); err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Open(context.Background(), Options{}))(t)
+	testkit.Must(os.Stat(s.folder))(t)
 	testkit.NoError(t, s.Close())
 	if _, err := os.Stat(s.folder); !os.IsNotExist(err) {
 		t.Fatalf("the folder is still there: %v", err)

@@ -71,8 +71,7 @@ func TestReserveIsForRunningStreams(t *testing.T) {
 				o.Dir = filepath.Join(testkit.SmallDisk(t, "64m"), "data")
 			}
 			ctx := context.Background()
-			s, err := Open(ctx, o)
-			testkit.NoError(t, err)
+			s := testkit.Must(Open(ctx, o))(t)
 			defer func() { _ = s.Close() }()
 			running(t, s, "running")
 			fillWithMedia(t, s)
@@ -151,8 +150,7 @@ func TestStartAfterAFullDisk(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "is full") || !strings.Contains(hint.Of(err), "hubbub store purge") {
 		t.Fatalf("on a full disk: %v", err)
 	}
-	info, err := os.Stat(filler)
-	testkit.NoError(t, err)
+	info := testkit.Must(os.Stat(filler))(t)
 	testkit.NoError(t, os.Truncate(filler, info.Size()-4<<20))
 	s = open(t, dir)
 	if err := finish(s, "left"); err != nil {
@@ -244,8 +242,7 @@ func TestErasureOnAFullDisk(t *testing.T) {
 	}
 	fill := func() (filler string) {
 		filler = testkit.FillDisk(t, disk)
-		info, err := os.Stat(filler)
-		testkit.NoError(t, err)
+		info := testkit.Must(os.Stat(filler))(t)
 		testkit.NoError(t, os.Truncate(filler, info.Size()-2<<20))
 		return filler
 	}

@@ -57,8 +57,7 @@ func TestSweepFuture(t *testing.T) {
 			}
 			s.streams.stream.Stream = stream
 			testkit.NoError(t, s.SweepFuture(t.Context(), time.Now()))
-			info, err := stream.Stream.Info(t.Context())
-			testkit.NoError(t, err)
+			info := testkit.Must(stream.Stream.Info(t.Context()))(t)
 			if info.State.Msgs != c.left {
 				t.Errorf("%s: %d entries are left, want %d", c.what, info.State.Msgs, c.left)
 			}

@@ -26,8 +26,7 @@ func next(t *testing.T, s *Store) *Delivery {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	d, err := s.Next(ctx, RunQueue)
-	testkit.NoError(t, err)
+	d := testkit.Must(s.Next(ctx, RunQueue))(t)
 	return d
 }
 
@@ -48,9 +47,7 @@ func TestJobRecords(t *testing.T) {
 			t.Fatalf("%+v %v", j, err)
 		}
 		j.Status = JobSucceeded
-		if _, err := s.UpdateJob(ctx, j, revision); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.UpdateJob(ctx, j, revision))(t)
 		if _, err := s.UpdateJob(ctx, j, revision); !errors.Is(err, ErrConflict) {
 			t.Errorf("a second end: %v", err)
 		}
@@ -103,8 +100,7 @@ func TestJobQueue(t *testing.T) {
 func TestJobQueueAfterCrash(t *testing.T) {
 	dir := t.TempDir()
 	ctx := context.Background()
-	s, err := Open(ctx, Options{Dir: dir})
-	testkit.NoError(t, err)
+	s := testkit.Must(Open(ctx, Options{Dir: dir}))(t)
 	testkit.NoError(t, s.CreateJob(ctx, job("j1")))
 	next(t, s) // neither done nor given back
 	raw, err := json.Marshal(job("j2"))
@@ -131,9 +127,7 @@ func TestQueueAfterRestartWithDamage(t *testing.T) {
 	testkit.NoError(t, s.CreateJob(t.Context(), job("j1")))
 	testkit.NoError(t, s.embedded.Stop())
 	file := filepath.Join(datafolder.Streams(dir), jobStream, "obs", string(RunQueue), "meta.inf")
-	if _, err := os.Stat(file); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(os.Stat(file))(t)
 	testkit.NoError(t, os.WriteFile(file, []byte("damaged"), 0o600))
 	testkit.NoError(t, s.embedded.Restart())
 	testkit.Eventually(t, "the job", func() bool {
@@ -151,8 +145,7 @@ func TestLargeJob(t *testing.T) {
 	j := job("j1")
 	j.Hook = &JobHook{URL: "https://x.example/"}
 	size := func() int {
-		raw, err := json.Marshal(j)
-		testkit.NoError(t, err)
+		raw := testkit.Must(json.Marshal(j))(t)
 		return len(raw)
 	}
 	request := func(n int) json.RawMessage { return json.RawMessage(`"` + strings.Repeat("x", n) + `"`) }
@@ -181,13 +174,10 @@ func TestFullQueue(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
 	for range maxQueued {
-		if _, err := s.js.PublishAsync(RunQueue.subject("a"), []byte(`{}`), jetstream.WithStallWait(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.js.PublishAsync(RunQueue.subject("a"), []byte(`{}`), jetstream.WithStallWait(time.Minute)))(t)
 	}
 	testkit.Eventually(t, "a full queue", func() bool { // on a busy machine acknowledgements time out
-		n, err := s.Queued(ctx, RunQueue)
-		testkit.NoError(t, err)
+		n := testkit.Must(s.Queued(ctx, RunQueue))(t)
 		return n == maxQueued
 	})
 	if err := s.CreateJob(ctx, job("j1")); !Full(err) {
@@ -209,8 +199,7 @@ func TestFullQueue(t *testing.T) {
 // What a job was to do is in its entry of the queue alone, whose bytes are overwritten.
 func TestRequestIsErased(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(t.Context(), Options{Dir: dir})
-	testkit.NoError(t, err)
+	s := testkit.Must(Open(t.Context(), Options{Dir: dir}))(t)
 	const secret = "voiceprint-of-a-person"
 	stored := func() (found bool) {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -243,9 +232,7 @@ func TestRequestIsErased(t *testing.T) {
 		if err != nil || j.Request != nil || string(d.Job.Request) != `"`+secret+`"` {
 			t.Fatalf("%+v, %s (%v)", j, d.Job.Request, err)
 		}
-		if _, err := s.UpdateJob(t.Context(), d.Job, revision); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.UpdateJob(t.Context(), d.Job, revision))(t)
 		if d.Job.ID == "j1" {
 			err = s.RemoveEntry(t.Context(), d.Job.Entry)
 		} else if err = s.RemoveEntry(t.Context(), j.Entry); err == nil {

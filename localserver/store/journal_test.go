@@ -41,8 +41,7 @@ func TestJournalOrder(t *testing.T) {
 // Events after an entry are read in parts. Progress reaches all subscribers, and
 // nobody after they stop.
 func TestFeed(t *testing.T) {
-	s, err := Open(context.Background(), Options{})
-	testkit.NoError(t, err)
+	s := testkit.Must(Open(context.Background(), Options{}))(t)
 	defer s.Close()
 	ctx := context.Background()
 	const entries = 2*sinceEntries + 10
@@ -77,10 +76,8 @@ func TestFeed(t *testing.T) {
 	}
 
 	first, second := make(chan Progress, 10), make(chan Progress, 10)
-	stop, err := s.SubscribeProgress("a", func(p Progress) { first <- p })
-	testkit.NoError(t, err)
-	stopSecond, err := s.SubscribeProgress("a", func(p Progress) { second <- p })
-	testkit.NoError(t, err)
+	stop := testkit.Must(s.SubscribeProgress("a", func(p Progress) { first <- p }))(t)
+	stopSecond := testkit.Must(s.SubscribeProgress("a", func(p Progress) { second <- p }))(t)
 	testkit.NoError(t, errors.Join(s.PublishProgress("b", Progress{Stored: 1}), s.PublishProgress("a", Progress{Stored: 7, Received: time.Second, Errors: []string{"e"}, Over: true})))
 	for _, c := range []chan Progress{first, second} {
 		if p := <-c; !reflect.DeepEqual(p, Progress{Stored: 7, Received: time.Second, Errors: []string{"e"}, Over: true}) {

@@ -33,31 +33,24 @@ func at(t time.Time) func() time.Time { return func() time.Time { return t } }
 
 func put(t testing.TB, s *Store, account, name string, body []byte, when time.Time) MediaInfo {
 	t.Helper()
-	w, err := s.CreateMedia(context.Background(), account, name, at(when))
-	testkit.NoError(t, err)
+	w := testkit.Must(s.CreateMedia(context.Background(), account, name, at(when)))(t)
 	defer w.Abort()
-	if _, err := io.Copy(w, bytes.NewReader(body)); err != nil {
-		t.Fatal(err)
-	}
-	info, err := w.Commit(nil)
-	testkit.NoError(t, err)
+	testkit.Must(io.Copy(w, bytes.NewReader(body)))(t)
+	info := testkit.Must(w.Commit(nil))(t)
 	return info
 }
 
 func get(t testing.TB, s *Store, account, name string, when time.Time) []byte {
 	t.Helper()
-	r, err := s.OpenMedia(context.Background(), account, name, when)
-	testkit.NoError(t, err)
-	body, err := io.ReadAll(r)
-	testkit.NoError(t, err)
+	r := testkit.Must(s.OpenMedia(context.Background(), account, name, when))(t)
+	body := testkit.Must(io.ReadAll(r))(t)
 	return body
 }
 
 // chunkCount counts all chunks in the store.
 func (s *Store) chunkCount(t testing.TB) uint64 {
 	t.Helper()
-	info, err := s.media.chunks.Info(context.Background())
-	testkit.NoError(t, err)
+	info := testkit.Must(s.media.chunks.Info(context.Background()))(t)
 	return info.State.Msgs
 }
 
@@ -99,23 +92,17 @@ func TestMediaNames(t *testing.T) {
 
 func TestMediaIsReadFromAnywhere(t *testing.T) {
 	s := open(t, "")
-	w, err := s.CreateMedia(context.Background(), "a", "x", at(noon))
-	testkit.NoError(t, err)
+	w := testkit.Must(s.CreateMedia(context.Background(), "a", "x", at(noon)))(t)
 	body := noise(2*mediaChunk+1000, 5)
 	_, _ = w.Write(body)
-	if _, err := w.Commit([]byte("the head of it")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(w.Commit([]byte("the head of it")))(t)
 	body = append([]byte("the head of it"), body...)
-	r, err := s.OpenMedia(context.Background(), "a", "x", noon)
-	testkit.NoError(t, err)
+	r := testkit.Must(s.OpenMedia(context.Background(), "a", "x", noon))(t)
 	dice := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		from := dice.IntN(len(body))
 		n := dice.IntN(len(body) - from)
-		if _, err := r.Seek(int64(from), io.SeekStart); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(r.Seek(int64(from), io.SeekStart))(t)
 		part := make([]byte, n)
 		if _, err := io.ReadFull(r, part); err != nil || !bytes.Equal(part, body[from:from+n]) {
 			t.Fatalf("%d bytes from %d: %v", n, from, err)
@@ -155,8 +142,7 @@ func TestOpenMediaWithoutAResponse(t *testing.T) {
 func TestMediaAbort(t *testing.T) {
 	s := open(t, "")
 	put(t, s, "a", "x", []byte("earlier"), noon)
-	w, err := s.CreateMedia(context.Background(), "a", "x", at(noon))
-	testkit.NoError(t, err)
+	w := testkit.Must(s.CreateMedia(context.Background(), "a", "x", at(noon)))(t)
 	_, _ = w.Write(noise(3*mediaChunk, 1))
 	if got := get(t, s, "a", "x", noon); string(got) != "earlier" {
 		t.Errorf("half-way it holds %q", got)
@@ -165,9 +151,7 @@ func TestMediaAbort(t *testing.T) {
 	if got := get(t, s, "a", "x", noon); string(got) != "earlier" {
 		t.Errorf("afterwards it holds %q", got)
 	}
-	if n := s.chunkCount(t); n != 1 {
-		t.Errorf("%d chunks are left", n)
-	}
+	testkit.Equal(t, s.chunkCount(t), 1, "chunks are left")
 	if n, err := s.SweepMedia(context.Background(), noon.Add(time.Hour)); n != 0 || err != nil {
 		t.Errorf("swept %d, %v", n, err)
 	}
@@ -199,8 +183,7 @@ func (c *cancelingPublisher) Publish(ctx context.Context, subject string, data [
 func TestCanceledMediaWriteLeavesNothing(t *testing.T) {
 	s := open(t, "")
 	ctx, cancel := context.WithCancel(context.Background())
-	w, err := s.CreateMedia(ctx, "a", "x", at(noon))
-	testkit.NoError(t, err)
+	w := testkit.Must(s.CreateMedia(ctx, "a", "x", at(noon)))(t)
 	late := &cancelingPublisher{s.js, cancel, make(chan struct{})}
 	s.js = late
 	if _, err := w.Write(noise(2*mediaChunk, 1)); !errors.Is(err, context.Canceled) {
@@ -219,12 +202,10 @@ func TestMediaSweep(t *testing.T) {
 	both(t, func(t *testing.T, s *Store) {
 		ctx := context.Background()
 		put(t, s, "a", "x", noise(mediaChunk, 1), noon)
-		old, err := s.OpenMedia(ctx, "a", "x", noon)
-		testkit.NoError(t, err)
+		old := testkit.Must(s.OpenMedia(ctx, "a", "x", noon))(t)
 		body := noise(mediaChunk+1, 2)
 		put(t, s, "a", "x", body, noon)
-		abandoned, err := s.CreateMedia(ctx, "a", "y", at(noon))
-		testkit.NoError(t, err)
+		abandoned := testkit.Must(s.CreateMedia(ctx, "a", "y", at(noon)))(t)
 		_, _ = abandoned.Write(noise(2*mediaChunk, 3))
 		if n := s.chunkCount(t); n != 5 {
 			t.Fatalf("%d chunks", n)
@@ -271,9 +252,7 @@ func TestMediaWritersRace(t *testing.T) {
 	if !slices.ContainsFunc(bodies, func(b []byte) bool { return bytes.Equal(b, got) }) {
 		t.Error("what is there is of more than one writer")
 	}
-	if n := s.chunkCount(t); n != 2 {
-		t.Errorf("%d chunks are left", n)
-	}
+	testkit.Equal(t, s.chunkCount(t), 2, "chunks are left")
 	if n, err := s.SweepMedia(context.Background(), noon.Add(readGrace)); n != 0 || err != nil {
 		t.Errorf("swept %d, %v", n, err)
 	}
@@ -287,16 +266,13 @@ func TestReplacedMediaWithReaders(t *testing.T) {
 		put(t, s, "a", "x", body, noon)
 		var readers []*MediaReader
 		for range 2 {
-			r, err := s.OpenMedia(ctx, "a", "x", noon)
-			testkit.NoError(t, err)
+			r := testkit.Must(s.OpenMedia(ctx, "a", "x", noon))(t)
 			readers = append(readers, r)
 		}
 		for range 3 {
 			put(t, s, "a", "x", []byte("later"), noon)
 		}
-		if n := s.chunkCount(t); n != 3 {
-			t.Errorf("%d chunks with readers", n)
-		}
+		testkit.Equal(t, s.chunkCount(t), 3, "chunks with readers")
 		for i, r := range readers {
 			if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, body) {
 				t.Errorf("reader %d: %d bytes, %v", i, len(got), err)
@@ -333,12 +309,10 @@ func TestReplacedMediaWhileAReaderEnds(t *testing.T) {
 	s := open(t, "")
 	body := noise(2*mediaChunk, 1)
 	put(t, s, "a", "x", body, noon)
-	ends, err := s.OpenMedia(t.Context(), "a", "x", noon)
-	testkit.NoError(t, err)
+	ends := testkit.Must(s.OpenMedia(t.Context(), "a", "x", noon))(t)
 	var begins *MediaReader
 	s.media.names.kv = &interrupted{s.media.names.kv, func() {
-		begins, err = s.OpenMedia(t.Context(), "a", "x", noon)
-		testkit.NoError(t, err)
+		begins = testkit.Must(s.OpenMedia(t.Context(), "a", "x", noon))(t)
 		put(t, s, "a", "x", []byte("later"), noon)
 	}}
 	testkit.NoError(t, ends.Close())
@@ -346,9 +320,7 @@ func TestReplacedMediaWhileAReaderEnds(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	testkit.NoError(t, begins.Close())
-	if n := s.chunkCount(t); n != 1 {
-		t.Errorf("%d chunks afterwards", n)
-	}
+	testkit.Equal(t, s.chunkCount(t), 1, "chunks afterwards")
 }
 
 // Objects are kept for at least 24 hours and removed within 48.
@@ -363,10 +335,8 @@ func TestMediaRetention(t *testing.T) {
 			t.Errorf("after %v: %v, %v", after, err, errOpen)
 		}
 	}
-	chunks, err := s.media.chunks.Info(ctx)
-	testkit.NoError(t, err)
-	names, err := s.media.names.kv.Status(ctx)
-	testkit.NoError(t, err)
+	chunks := testkit.Must(s.media.chunks.Info(ctx))(t)
+	names := testkit.Must(s.media.names.kv.Status(ctx))(t)
 	for what, age := range map[string]time.Duration{"chunks": chunks.Config.MaxAge, "names": names.TTL()} {
 		// A write may take MediaWriteTime; its first chunk has to last as long
 		// as the object, its last one must be removed in time.
@@ -395,16 +365,13 @@ func TestMediaStoreFull(t *testing.T) {
 		t.Errorf("no room for a stream: %v", err)
 	}
 	w.Abort()
-	if n := s.chunkCount(t); n != 1 {
-		t.Errorf("%d chunks are left", n)
-	}
+	testkit.Equal(t, s.chunkCount(t), 1, "chunks are left")
 	put(t, s, "a", "x", []byte("later"), noon)
 }
 
 // An account with all of the storage in memory has a message of its own when it is used up.
 func TestMediaMemoryIsAQuota(t *testing.T) {
-	s, err := Open(t.Context(), Options{AccountStorage: MediaMemory})
-	testkit.NoError(t, err)
+	s := testkit.Must(Open(t.Context(), Options{AccountStorage: MediaMemory}))(t)
 	defer func() { _ = s.Close() }()
 	w, err := s.CreateMedia(t.Context(), "a", "x", at(noon))
 	testkit.NoError(t, err)

@@ -28,8 +28,7 @@ func TestPermitIsUsedOnce(t *testing.T) {
 			_, err = w.Write(noise(1000, 1))
 			return w, err
 		}
-		abandoned, err := write()
-		testkit.NoError(t, err)
+		abandoned := testkit.Must(write())(t)
 		abandoned.Abort()
 		if used, err := s.MediaUsed(ctx, "permit"); used || err != nil {
 			t.Errorf("used up by an abandoned write: %v %v", used, err)
@@ -56,9 +55,7 @@ func TestPermitIsUsedOnce(t *testing.T) {
 		if used, err := s.MediaUsed(ctx, "permit"); !used || err != nil || committed.Load() != 1 {
 			t.Errorf("used %v, %v; %d writes committed", used, err, committed.Load())
 		}
-		if n := s.chunkCount(t); n != 1 {
-			t.Errorf("%d chunks are left", n)
-		}
+		testkit.Equal(t, s.chunkCount(t), 1, "chunks are left")
 	})
 }
 
@@ -67,8 +64,7 @@ func TestClaimedPermit(t *testing.T) {
 	s := open(t, "")
 	claimed := fmt.Appendf(nil, `{"blob":"of another","at":%q}`, time.Now().Format(time.RFC3339))
 	testkit.NoError(t, s.media.names.Put(t.Context(), permitPrefix+"permit", claimed))
-	w, err := s.CreateMedia(t.Context(), "a", "x", at(noon))
-	testkit.NoError(t, err)
+	w := testkit.Must(s.CreateMedia(t.Context(), "a", "x", at(noon)))(t)
 	defer w.Abort()
 	w.Bind("permit")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -92,8 +88,7 @@ func TestAbandonedClaimOfAPermit(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
 	testkit.NoError(t, s.media.names.Put(ctx, permitPrefix+"permit", []byte(`{"blob":"of another","at":"2026-01-01T00:00:00Z"}`)))
-	w, err := s.CreateMedia(ctx, "a", "x", at(noon))
-	testkit.NoError(t, err)
+	w := testkit.Must(s.CreateMedia(ctx, "a", "x", at(noon)))(t)
 	w.Bind("permit")
 	if _, err := w.Commit(nil); err != nil {
 		t.Error(err)
@@ -125,9 +120,7 @@ func TestMediaDuringAnElection(t *testing.T) {
 	if used, err := s.MediaUsed(t.Context(), "permit"); used || err != nil {
 		t.Errorf("used %v, %v", used, err)
 	}
-	w, err := s.CreateMedia(t.Context(), "a", "x", at(noon))
-	testkit.NoError(t, err)
+	w := testkit.Must(s.CreateMedia(t.Context(), "a", "x", at(noon)))(t)
 	s.media.names.kv = &electingRead{KeyValue: names}
-	_, err = w.Commit(nil)
-	testkit.NoError(t, err)
+	testkit.Must(w.Commit(nil))(t)
 }

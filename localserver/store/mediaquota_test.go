@@ -20,8 +20,7 @@ const quota = 1 << 20
 
 func openQuota(t testing.TB, dir string) *Store {
 	t.Helper()
-	s, err := Open(context.Background(), Options{Dir: dir, AccountStorage: quota})
-	testkit.NoError(t, err)
+	s := testkit.Must(Open(context.Background(), Options{Dir: dir, AccountStorage: quota}))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -145,8 +144,7 @@ func TestAccountStorageWithRacingWriters(t *testing.T) {
 func TestAccountStorageWithReaders(t *testing.T) {
 	s := openQuota(t, "")
 	testkit.NoError(t, s.write("a", "x", quota/2, true, noon))
-	r, err := s.OpenMedia(context.Background(), "a", "x", noon)
-	testkit.NoError(t, err)
+	r := testkit.Must(s.OpenMedia(context.Background(), "a", "x", noon))(t)
 	testkit.NoError(t, s.DeleteMedia(context.Background(), "a", "x", noon))
 	s.uses(t, "a", noon, quota/2)
 	over(t, s.write("a", "y", quota/2+1, true, noon))
@@ -155,28 +153,21 @@ func TestAccountStorageWithReaders(t *testing.T) {
 	}
 	testkit.NoError(t, r.Close())
 	s.uses(t, "a", noon, 0)
-	if n := s.chunkCount(t); n != 0 {
-		t.Errorf("%d chunks are left", n)
-	}
+	testkit.Equal(t, s.chunkCount(t), 0, "chunks are left")
 }
 
 // What an upload used that ended with its process is free at the next start.
 func TestAccountStorageAfterAnAbandonedWrite(t *testing.T) {
 	dir := t.TempDir()
 	s := openQuota(t, dir)
-	w, err := s.CreateMedia(context.Background(), "a", "x", time.Now)
-	testkit.NoError(t, err)
+	w := testkit.Must(s.CreateMedia(context.Background(), "a", "x", time.Now))(t)
 	testkit.NoError(t, w.Reserve(quota))
-	if _, err := w.Write(noise(quota/2, 1)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(w.Write(noise(quota/2, 1)))(t)
 	over(t, s.write("a", "y", 1, true, time.Now()))
 	testkit.NoError(t, s.Close())
 	again := openQuota(t, dir)
 	again.uses(t, "a", time.Now(), 0)
-	if n := again.chunkCount(t); n != 0 {
-		t.Errorf("%d chunks are left", n)
-	}
+	testkit.Equal(t, again.chunkCount(t), 0, "chunks are left")
 	testkit.NoError(t, again.write("a", "y", quota, true, time.Now()))
 }
 
@@ -245,9 +236,7 @@ func TestAccountStorageIsCountedOnce(t *testing.T) {
 	}{{"y", quota / 4, false}, {"y", quota / 4, false}, {"y", quota / 4, false}, {"y", quota / 4, true}, {"y", quota / 4, false}} {
 		reads.Store(0)
 		testkit.NoError(t, s.write("a", c.name, c.n, true, noon))
-		if got := reads.Load() > 0; got != c.counted {
-			t.Errorf("write %d has read the other objects: %v", i, got)
-		}
+		testkit.Equal(t, reads.Load() > 0, c.counted, "write", i, "has read the other objects")
 	}
 	over(t, s.write("a", "z", quota/2+1, true, noon))
 	s.uses(t, "a", noon, quota/2, "x", "y")
@@ -281,16 +270,13 @@ func TestAccountStorageDuringACommit(t *testing.T) {
 		testkit.NoError(t, s.write("a", "x", 1000, true, noon))
 		testkit.NoError(t, prepare(s))
 		const reserved = quota / 2
-		w, err := s.CreateMedia(t.Context(), "a", "x", at(noon))
-		testkit.NoError(t, err)
+		w := testkit.Must(s.CreateMedia(t.Context(), "a", "x", at(noon)))(t)
 		testkit.NoError(t, w.Reserve(reserved))
-		_, err = w.Write(noise(reserved, 1))
-		testkit.NoError(t, err)
+		testkit.Must(w.Write(noise(reserved, 1)))(t)
 		kv := s.media.names.kv
 		s.media.names.kv = &committing{kv, mediaKey("a", "x"), func() {
 			s.media.names.kv = kv
-			_, err := w.Commit(nil)
-			testkit.NoError(t, err)
+			testkit.Must(w.Commit(nil))(t)
 		}}
 		if err := s.write("a", "y", quota-reserved+1, true, noon); !errors.As(err, new(*QuotaError)) {
 			t.Errorf("%s: a write beyond the quota: %v", name, err)

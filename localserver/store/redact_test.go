@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"hubbub/protocol/testkit"
 )
 
 // Credentials are in no address that is displayed.
@@ -14,9 +16,7 @@ func TestRedact(t *testing.T) {
 		"user:word@one:4222,token@two":              "nats://one:4222,nats://two",
 		"nats://user:wo%rd@one":                     "(an address that cannot be read)",
 	} {
-		if got := redact(addresses); got != want {
-			t.Errorf("%s is shown as %s, want %s", addresses, got, want)
-		}
+		testkit.Equal(t, redact(addresses), want, addresses, "is shown as")
 	}
 }
 

@@ -122,9 +122,7 @@ func TestQuotas(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if got.Load() != 8 {
-		t.Errorf("%d acquired, want each of 4 twice", got.Load())
-	}
+	testkit.Equal(t, got.Load(), 8, "acquired")
 	left := func(account string, at time.Time, want bool) {
 		t.Helper()
 		if err := s.StreamAvailable(ctx, account, at, 4); want && err != nil || !want && !errors.Is(err, ErrQuota) {
@@ -167,9 +165,7 @@ func TestSharedKeys(t *testing.T) {
 			have = append(have, k.Origin+"/"+k.ID+"="+string(k.Raw))
 		}
 		slices.Sort(have)
-		if got := strings.Join(have, " "); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		testkit.Equal(t, strings.Join(have, " "), want)
 		if keys, again, err := s.PublishedKeys(ctx, version); err != nil || again != version || keys != nil {
 			t.Errorf("unchanged: %v %d %v", keys, again, err)
 		}
@@ -228,8 +224,7 @@ func TestOneNATSServer(t *testing.T) {
 	defer n.WaitForShutdown()
 	defer n.Shutdown()
 	var log bytes.Buffer
-	s, err := Open(t.Context(), Options{URL: n.ClientURL(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	testkit.NoError(t, err)
+	s := testkit.Must(Open(t.Context(), Options{URL: n.ClientURL(), Logger: slog.New(slog.NewTextHandler(&log, nil))}))(t)
 	testkit.NoError(t, errors.Join(s.Ping(t.Context()), s.Close()))
 	if got := log.String(); strings.Count(got, "stored once") != 1 {
 		t.Errorf("log: %s", got)

@@ -31,8 +31,7 @@ func both(t *testing.T, test func(t *testing.T, s *Store)) {
 
 func open(t testing.TB, dir string) *Store {
 	t.Helper()
-	s, err := Open(context.Background(), Options{Dir: dir})
-	testkit.NoError(t, err)
+	s := testkit.Must(Open(context.Background(), Options{Dir: dir}))(t)
 	t.Cleanup(func() { testkit.NoError(t, s.Close()) })
 	return s
 }
@@ -52,8 +51,7 @@ func (d *deadlines) Deadline() (time.Time, bool) {
 // have to be done in that time: a slow disk takes longer. So no call has the context of Open.
 func TestOpenOnASlowDisk(t *testing.T) {
 	ctx := &deadlines{Context: context.Background()}
-	s, err := Open(ctx, Options{Dir: t.TempDir()})
-	testkit.NoError(t, err)
+	s := testkit.Must(Open(ctx, Options{Dir: t.TempDir()}))(t)
 	testkit.NoError(t, s.Close())
 	if n := ctx.asked.Load(); n != 1 { // for the deadline of the set-up
 		t.Errorf("%d calls have their deadline from the context of Open, want 1", n)
@@ -231,20 +229,15 @@ func TestTimesToLive(t *testing.T) {
 		"KV_leases": leaseTTL, "KV_places": streamTTL,
 		"KV_secrets": 0, "KV_keys": 0, // hold a few keys only
 	} {
-		stream, err := s.js.Stream(ctx, name)
-		testkit.NoError(t, err)
-		if got := stream.CachedInfo().Config.MaxAge; got != want {
-			t.Errorf("%s expires after %v, want %v", name, got, want)
-		}
+		stream := testkit.Must(s.js.Stream(ctx, name))(t)
+		testkit.Equal(t, stream.CachedInfo().Config.MaxAge, want, name, "expires after")
 	}
 	names := s.js.StreamNames(ctx)
 	count := 0
 	for range names.Name() {
 		count++
 	}
-	if count != 12 {
-		t.Errorf("%d streams: is a new one without a time to live?", count)
-	}
+	testkit.Equal(t, count, 12, "streams; is a new one without a time to live?")
 }
 
 // Records are removed: the same bucket with a time to live of a second.
@@ -255,9 +248,7 @@ func TestExpiryRemoves(t *testing.T) {
 	testkit.NoError(t, err)
 	s.streams = bucket{kv: kv}
 	testkit.NoError(t, s.Create(ctx, record("s1"), "secret"))
-	if _, err := s.Get(ctx, "s1"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(s.Get(ctx, "s1"))(t)
 	testkit.Eventually(t, "the end of the record", func() bool {
 		_, err := s.Get(ctx, "s1")
 		return errors.Is(err, ErrNotFound)
@@ -268,8 +259,7 @@ func TestExpiryRemoves(t *testing.T) {
 // are part of normal operation.
 func TestErrorHook(t *testing.T) {
 	var failed []string
-	s, err := Open(context.Background(), Options{OnError: func(call string) { failed = append(failed, call) }})
-	testkit.NoError(t, err)
+	s := testkit.Must(Open(context.Background(), Options{OnError: func(call string) { failed = append(failed, call) }}))(t)
 	ctx := context.Background()
 	testkit.NoError(t, s.Create(ctx, record("s1"), "secret"))
 	_ = s.Create(ctx, record("s1"), "secret")
@@ -281,9 +271,7 @@ func TestErrorHook(t *testing.T) {
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
 	_, _ = s.Get(canceled, "s1")
-	if len(failed) != 0 {
-		t.Errorf("reported as failures: %q", failed)
-	}
+	testkit.Equal(t, len(failed), 0, "reported as failures", failed)
 	testkit.NoError(t, s.Close())
 	for call, f := range map[string]func() error{
 		"create stream":   func() error { return s.Create(ctx, record("s2"), "secret") },
@@ -317,8 +305,7 @@ func TestErrorHook(t *testing.T) {
 // the log, once. It is as if it did not exist, and the others are found.
 func TestRecordsThatCannotBeRead(t *testing.T) {
 	dir, log := t.TempDir(), &bytes.Buffer{}
-	s, err := Open(t.Context(), Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(log, nil))})
-	testkit.NoError(t, err)
+	s := testkit.Must(Open(t.Context(), Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(log, nil))}))(t)
 	defer s.Close()
 	keys := map[string]bucket{
 		"broken":                s.streams,
@@ -345,8 +332,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 		t.Errorf("%d objects, %v", len(objects), err)
 	}
 	// A blob to which the record may refer is not swept.
-	entry, err := json.Marshal(unreferenced{Name: mediaKey("a", "broken"), Until: noon})
-	testkit.NoError(t, err)
+	entry := testkit.Must(json.Marshal(unreferenced{Name: mediaKey("a", "broken"), Until: noon}))(t)
 	testkit.NoError(t, s.media.names.Put(t.Context(), entryKey(mediaKey("a", "broken"), "blob"), entry))
 	if n, err := s.SweepMedia(t.Context(), noon.Add(MediaTTL)); n != 1 || err != nil {
 		t.Errorf("%d objects were swept, %v", n, err)
@@ -363,8 +349,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	_, err = s.UpdateJob(t.Context(), Job{ID: "broken", Account: "a"}, revision)
-	testkit.NoError(t, err)
+	testkit.Must(s.UpdateJob(t.Context(), Job{ID: "broken", Account: "a"}, revision))(t)
 	put(t, s, "a", "broken", []byte("again"), noon)
 	if _, err := s.StatMedia(t.Context(), "a", "broken", noon); err != nil {
 		t.Error(err)

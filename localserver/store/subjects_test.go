@@ -45,9 +45,7 @@ func TestBrokenConnectionIsMadeAgain(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		testkit.NoError(t, s.Create(ctx, record(id), "secret"))
 		testkit.NoError(t, s.conn.ForceReconnect())
-		if _, err := s.Get(ctx, id); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.Get(ctx, id))(t)
 		testkit.NoError(t, s.Append(ctx, id, 0, [][]byte{[]byte("1")}))
 	}
 	if s.Err() != nil {

@@ -29,8 +29,7 @@ func (b blocked) CreateMedia(ctx context.Context, account, name string, now func
 // The audio of a stream that is done is stored, sample for sample; that of one
 // that is not, or is too long, is not.
 func TestRecording(t *testing.T) {
-	s, err := store.Open(context.Background(), store.Options{})
-	testkit.NoError(t, err)
+	s := testkit.Must(store.Open(context.Background(), store.Options{}))(t)
 	defer func() { _ = s.Close() }()
 	to := AudioTarget{Account: "a", Name: "x", MaxBytes: 1 << 20}
 	samples := make([]float32, protocol.ChunkSamples)
@@ -68,8 +67,7 @@ func TestRecording(t *testing.T) {
 	r.wait()
 	absent("a store that was too slow")
 	record(to, 4, true)
-	object, err := s.OpenMedia(t.Context(), "a", "x", time.Now())
-	testkit.NoError(t, err)
+	object := testkit.Must(s.OpenMedia(t.Context(), "a", "x", time.Now()))(t)
 	wav, err := io.ReadAll(object)
 	if err != nil || !bytes.Equal(wav, audiofile.WAV(slices.Repeat(samples, 4))) {
 		t.Errorf("the object has %d bytes, or others than were recorded (%v)", len(wav), err)

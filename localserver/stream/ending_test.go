@@ -52,9 +52,7 @@ func TestStoreThatTakesNoEvents(t *testing.T) {
 		expectRecord(t, s, store.Running, "") // the next start ends it
 		// The responses were lost, but the events were not: they are not counted
 		// as stored.
-		if n := s.counters.Lost.Load(); n != 2 {
-			t.Errorf("%d events lost", n)
-		}
+		testkit.Equal(t, s.counters.Lost.Load(), 2, "events lost")
 	})
 }
 
@@ -123,9 +121,7 @@ func TestEndGoesToTheOutbox(t *testing.T) {
 		}
 		s.running.Wait()
 		time.Sleep(time.Minute)
-		if s.outbox.Len() != 1 {
-			t.Error("the outbox does not wait for the store")
-		}
+		testkit.Equal(t, s.outbox.Len(), 1, "the outbox does not wait for the store")
 		s.setFail()
 		s.outbox.Close(t.Context())
 		expectRecord(t, s, store.Done, endOfStream.cause)

@@ -13,6 +13,7 @@ import (
 	"hubbub/localserver/engine"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 )
 
 // frame builds a masked client frame by hand.
@@ -59,13 +60,9 @@ func FuzzStreamBytes(f *testing.F) {
 		s.accept(far, func(conn *websocket.Conn) {
 			defer close(closed)
 			s.run(s.config(testID), conn, &streamtest.Diarizer{OnPush: func(n int, samples []float32) []engine.Event {
-				if len(samples) != protocol.ChunkSamples {
-					t.Errorf("%d samples", len(samples))
-				}
+				testkit.Equal(t, len(samples), protocol.ChunkSamples, "samples")
 				for _, x := range samples {
-					if x-x != 0 {
-						t.Error("the diarizer gets", x)
-					}
+					testkit.Equal(t, x-x, 0, "the diarizer gets", x)
 				}
 				return []engine.Event{{Kind: engine.Kind(n%2 + 1), At: time.Duration(n) * 90 * time.Millisecond}}
 			}})
@@ -73,9 +70,7 @@ func FuzzStreamBytes(f *testing.F) {
 		request := "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
 			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 		go func() { _, _ = io.Copy(io.Discard, near) }()
-		if _, err := io.WriteString(near, request); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(io.WriteString(near, request))(t)
 		_, _ = near.Write(raw)
 		_ = near.Close()
 		select {

@@ -262,8 +262,7 @@ func (s *server) dial(handle func(*websocket.Conn)) *websocket.Conn {
 	s.t.Helper()
 	near, far := net.Pipe()
 	s.accept(far, handle)
-	conn, err := protocoltest.Dial(near)
-	testkit.NoError(s.t, err)
+	conn := testkit.Must(protocoltest.Dial(near))(s.t)
 	return conn
 }
 

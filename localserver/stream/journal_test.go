@@ -26,9 +26,7 @@ func TestJournalSurvivesAnOutage(t *testing.T) {
 			j.add(fmt.Append(nil, i))
 		}
 		time.Sleep(10*time.Second + time.Millisecond)
-		if n := m.count("append"); n != 21 {
-			t.Errorf("%d attempts in 10 s, want two a second", n)
-		}
+		testkit.Equal(t, m.count("append"), 21, "attempts in 10 s")
 		m.setFail()
 		j.finish(endOfStream, time.Now())
 		<-j.done
@@ -46,8 +44,7 @@ func TestJournalSurvivesAnOutage(t *testing.T) {
 
 // Texts that wait together can be larger than a message of NATS may be.
 func TestJournalDividesLargeEvents(t *testing.T) {
-	s, err := store.Open(context.Background(), store.Options{})
-	testkit.NoError(t, err)
+	s := testkit.Must(store.Open(context.Background(), store.Options{}))(t)
 	defer func() { _ = s.Close() }()
 	var want [][]byte
 	j := newJournal(s, testID, discard)
@@ -110,9 +107,7 @@ func TestJournalRenewsAndPublishes(t *testing.T) {
 		m.setFail("renew") // is logged only
 		time.Sleep(time.Hour)
 		synctest.Wait() // for the message of this moment
-		if n := m.count("renew"); n != 4 {
-			t.Errorf("%d renewals in 4 h", n)
-		}
+		testkit.Equal(t, m.count("renew"), 4, "renewals in 4 h")
 		if n := m.count("publish progress"); n < 4*3600*2-2 || n > 4*3600*2+4 || !reflect.DeepEqual(m.progress[0], store.Progress{Received: time.Second}) {
 			t.Errorf("%d progress messages, the first one %+v", n, m.progress[0])
 		}
@@ -147,9 +142,7 @@ func TestJournalWithoutResponseToARenewal(t *testing.T) {
 		time.Sleep(renewInterval + time.Second)
 		j.add([]byte("x"))
 		time.Sleep(storeTimeout)
-		if n := len(m.stored(testID)); n != 1 {
-			t.Errorf("%d events are stored", n)
-		}
+		testkit.Equal(t, len(m.stored(testID)), 1, "events are stored")
 		j.cancel()
 		<-j.done
 	})

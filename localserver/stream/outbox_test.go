@@ -39,9 +39,7 @@ func (m *memory) expect(t *testing.T, name string, status store.Status, events i
 		t.Errorf("%s: %d events, want %d", name, len(stored), events)
 	}
 	for i, text := range stored {
-		if text != fmt.Sprint(i) {
-			t.Errorf("%s: event %d is %s", name, i, text)
-		}
+		testkit.Equal(t, text, fmt.Sprint(i), name, "event", i, "is")
 	}
 }
 
@@ -86,9 +84,7 @@ func TestOutboxDelivers(t *testing.T) {
 					cancel()
 					o = OpenOutbox(m, dir, true, &lost, discard)
 				}
-				if n := o.Len(); n != 4 {
-					t.Errorf("%d wait", n)
-				}
+				testkit.Equal(t, o.Len(), 4, "wait")
 				m.setFail()
 				o.Close(t.Context())
 				m.expect(t, "all", store.Done, 1007)
@@ -125,9 +121,7 @@ func TestOutboxIsBounded(t *testing.T) {
 		o.Close(t.Context())
 		m.expect(t, "in", store.Done, 15)
 		m.expect(t, "out", store.Failed, 0)
-		if o.bytes != 0 {
-			t.Errorf("%d bytes", o.bytes)
-		}
+		testkit.Equal(t, o.bytes, 0, "bytes")
 	})
 }
 
@@ -153,9 +147,7 @@ func TestOutboxThatIsClosedTooEarly(t *testing.T) {
 					t.Errorf("%d files", len(files))
 				}
 			}
-			if lost.Load() != want {
-				t.Errorf("%d events lost, want %d", lost.Load(), want)
-			}
+			testkit.Equal(t, lost.Load(), want, "events lost")
 		})
 	}
 }

@@ -58,8 +58,7 @@ func (s *server) snapshotOf(t *testing.T, d Diarizer, chunks int) []byte {
 	c.endOfStream()
 	c.end()
 	s.running.Wait()
-	snapshot, err := s.Snapshot(t.Context(), testID)
-	testkit.NoError(t, err)
+	snapshot := testkit.Must(s.Snapshot(t.Context(), testID))(t)
 	return snapshot
 }
 
@@ -77,9 +76,7 @@ func TestResumedStreamContinuesLabels(t *testing.T) {
 		second.chunks(3)
 		second.endOfStream()
 		second.end()
-		if got := protocoltest.Brief(second.received()); got != "+01@0s -01@50ms +02@100ms -02@150ms +00@200ms -00@250ms" {
-			t.Errorf("the second stream: %s", got)
-		}
+		testkit.Equal(t, protocoltest.Brief(second.received()), "+01@0s -01@50ms +02@100ms -02@150ms +00@200ms -00@250ms", "the second stream")
 	})
 }
 
@@ -105,9 +102,7 @@ func TestResumedStreamWithdrawsMatches(t *testing.T) {
 				withdrawn = append(withdrawn, e.Speaker)
 			}
 		}
-		if !slices.Equal(withdrawn, []string{"SPEAKER_00"}) {
-			t.Errorf("withdrawn: %v", withdrawn)
-		}
+		testkit.EqualSlices(t, withdrawn, []string{"SPEAKER_00"}, "withdrawn")
 	})
 }
 

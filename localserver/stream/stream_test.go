@@ -45,9 +45,7 @@ func TestStreamFromStartToEnd(t *testing.T) {
 		c := s.open(streamtest.OneTurn())
 		c.chunks(3)
 		synctest.Wait()
-		if got := protocoltest.Brief(c.received()); got != "+00@20ms" {
-			t.Errorf("live: %s", got)
-		}
+		testkit.Equal(t, protocoltest.Brief(c.received()), "+00@20ms", "live")
 		c.endOfStream()
 		code, _ := c.end()
 		if got := protocoltest.Brief(c.received()); code != websocket.CloseNormalClosure || got != "+00@20ms -00@300ms" {
@@ -260,9 +258,8 @@ func TestSlowDiarizer(t *testing.T) {
 			t.Errorf("%d chunks were given to the diarizer, %d were sent", n, sent.Load())
 		}
 		close(gate)
-		if <-done; sent.Load() != 100 {
-			t.Errorf("%d chunks were sent", sent.Load())
-		}
+		<-done
+		testkit.Equal(t, sent.Load(), 100, "chunks were sent")
 		c.endOfStream()
 		if code, _ := c.end(); code != 1000 || s.counters.Chunks.Load() != 100 {
 			t.Errorf("code %d, %d chunks", code, s.counters.Chunks.Load())
@@ -406,9 +403,7 @@ func TestPanicInTheDiarizer(t *testing.T) {
 					t.Errorf("code %d, %s", code, got)
 				}
 				expectRecord(t, s, store.Failed, internalError.cause)
-				if n := s.counters.EnginePanics.Load(); n != 1 {
-					t.Errorf("%d panics counted", n)
-				}
+				testkit.Equal(t, s.counters.EnginePanics.Load(), 1, "panics counted")
 			})
 		})
 	}

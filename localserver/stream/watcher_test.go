@@ -56,9 +56,7 @@ func TestWatch(t *testing.T) {
 		}
 		late, again, ahead := s.watch(0), s.watch(3), s.watch(100)
 		synctest.Wait()
-		if !slices.Equal(late.own(), sender.own()) {
-			t.Errorf("a late watcher got %q", late.own())
-		}
+		testkit.EqualSlices(t, late.own(), sender.own(), "a late watcher got")
 		sender.chunks(2)
 		sender.endOfStream()
 		sender.end()
@@ -74,13 +72,9 @@ func TestWatch(t *testing.T) {
 			case "ahead":
 				want = nil
 			}
-			if !slices.Equal(w.own(), want) {
-				t.Errorf("%s got %q, want %q", who, w.own(), want)
-			}
+			testkit.EqualSlices(t, w.own(), want, who)
 		}
-		if n := s.counters.Watchers.Load(); n != 5 {
-			t.Errorf("%d watchers", n)
-		}
+		testkit.Equal(t, s.counters.Watchers.Load(), 5, "watchers")
 	})
 }
 
@@ -95,9 +89,7 @@ func TestWatchOfAFailedStream(t *testing.T) {
 		if code, text := w.end(); code != websocket.CloseNormalClosure || text != "error: connection lost" {
 			t.Errorf("code %d %q", code, text)
 		}
-		if len(w.own()) != 2 {
-			t.Errorf("%q", w.own())
-		}
+		testkit.Equal(t, len(w.own()), 2, w.own())
 		<-sender.done
 	})
 	long := streamOver(store.Stream{Status: store.Failed, Cause: strings.Repeat("é", 100)})
@@ -194,9 +186,7 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 		}
 		again := s.watch(len(got))
 		synctest.Wait()
-		if !slices.Equal(append(got, again.own()...), quick.own()) {
-			t.Error("the two parts are not the whole")
-		}
+		testkit.EqualSlices(t, append(got, again.own()...), quick.own(), "the two parts are not the whole")
 		_ = quick.NetConn().Close()
 		_ = again.NetConn().Close()
 		<-quick.done

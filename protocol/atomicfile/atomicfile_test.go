@@ -16,8 +16,7 @@ import (
 
 func content(t *testing.T, path string) string {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	testkit.NoError(t, err)
+	raw := testkit.Must(os.ReadFile(path))(t)
 	return string(raw)
 }
 
@@ -42,8 +41,7 @@ func TestWriteFile(t *testing.T) {
 func TestWriteOverAnOpenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	testkit.NoError(t, WriteFile(path, nil, 0o600))
-	reader, err := os.Open(path)
-	testkit.NoError(t, err)
+	reader := testkit.Must(os.Open(path))(t)
 	defer reader.Close()
 	pause = func(time.Duration) { _ = reader.Close() }
 	defer func() { pause = time.Sleep }()

@@ -32,12 +32,10 @@ func TestCheckSlowConnection(t *testing.T) {
 // whose queue is full drops every further SYN.
 func TestCheckBlockedPort(t *testing.T) {
 	t.Parallel()
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	testkit.NoError(t, err)
+	fd := testkit.Must(syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0))(t)
 	defer syscall.Close(fd)
 	testkit.NoError(t, errors.Join(syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(fd, 0)))
-	name, err := syscall.Getsockname(fd)
-	testkit.NoError(t, err)
+	name := testkit.Must(syscall.Getsockname(fd))(t)
 	address := fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port)
 	full := false
 	for range 8 {

@@ -47,8 +47,7 @@ func run(t *testing.T, address, key string, limit time.Duration, chunks int, cha
 	if change != nil {
 		change(&o)
 	}
-	c, err := client.New(o)
-	testkit.NoError(t, err)
+	c := testkit.Must(client.New(o))(t)
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*testkit.Timeout)
 	defer cancel()
@@ -285,9 +284,7 @@ func TestCheckNotices(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
-	if cause := r.Stages[3].Cause; !strings.Contains(cause, "behind the service's") {
-		t.Errorf("%q", cause)
-	}
+	testkit.Contains(t, r.Stages[3].Cause, "behind the service's")
 }
 
 // Events that are no turns are known before a session shows them, one of the future is
@@ -352,8 +349,7 @@ func TestCheckWithoutAService(t *testing.T) {
 // An interrupted check is no failed one, and ends at once.
 func TestCheckInterrupted(t *testing.T) {
 	t.Parallel()
-	c, err := client.New(client.Options{BaseURL: serve(t, protocoltest.Service{}), APIKey: testKey})
-	testkit.NoError(t, err)
+	c := testkit.Must(client.New(client.Options{BaseURL: serve(t, protocoltest.Service{}), APIKey: testKey}))(t)
 	defer c.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

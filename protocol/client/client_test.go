@@ -238,9 +238,7 @@ func TestRetryAfterIsHonouredOnce(t *testing.T) {
 			})
 			var waits, announced []time.Duration
 			client.waiting = func(err error, d time.Duration) {
-				if !strings.Contains(err.Error(), ": m (request r)") {
-					t.Error(err)
-				}
+				testkit.Contains(t, err.Error(), ": m (request r)", err)
 				announced = append(announced, d)
 			}
 			client.wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }

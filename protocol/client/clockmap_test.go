@@ -9,6 +9,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
+	"hubbub/protocol/testkit"
 )
 
 // Every sample must lie where it was captured, whatever was dropped.
@@ -42,9 +43,7 @@ func TestStreamOnTheCapturesClock(t *testing.T) {
 	s := openStream(t, func(t *testing.T, conn *websocket.Conn) { protocoltest.Drain(conn) }, nil)
 	mustSend(t, s, 0)
 	mustSend(t, s, 4)
-	if got := s.captureTime(0.1); got != 0.4 {
-		t.Errorf("0.1 s of the service lies at %g, want 0.4", got)
-	}
+	testkit.Equal(t, s.captureTime(0.1), 0.4, "0.1 s of the service lies at")
 	start := s.onCaptureClock(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.1, "A"))
 	end := s.onCaptureClock(protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.1, "A"))
 	if start.Timestamp != 0.4 || end.Timestamp != 0.1 {

@@ -148,8 +148,7 @@ func TestCertificatesThatAreWrong(t *testing.T) {
 func TestConnectionsThatFail(t *testing.T) {
 	closed := protocoltest.Listen(t, func(net.Conn) {})
 	// The port of an outgoing connection: nothing listens there, and nobody else gets it.
-	outgoing, err := net.Dial("tcp", protocoltest.Listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }))
-	testkit.NoError(t, err)
+	outgoing := testkit.Must(net.Dial("tcp", protocoltest.Listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })))(t)
 	defer outgoing.Close()
 	refused := outgoing.LocalAddr().String()
 	plain := httptest.NewServer(okResponse)
@@ -314,9 +313,7 @@ func TestIdleConnectionThatEnds(t *testing.T) {
 		}
 	})
 	client := newTestClient(t, Options{BaseURL: "http://" + address})
-	if _, err := client.Test(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(client.Test(t.Context()))(t)
 	if live, err := client.CreateStream(t.Context(), nil); err != nil || live.ID != "7" {
 		t.Errorf("%+v, %v; %s", live, err, hint.Of(err))
 	}
@@ -588,8 +585,7 @@ func TestTheKeyStaysOutOfTheStream(t *testing.T) {
 	plain.Start()
 	defer plain.Close()
 	client := newTestClient(t, Options{BaseURL: plain.URL}) // http: as given, so ws: is, too
-	s, err := client.OpenStream(context.Background(), "ws"+strings.TrimPrefix(plain.URL, "http")+"/s?token=tok-123")
-	testkit.NoError(t, err)
+	s := testkit.Must(client.OpenStream(context.Background(), "ws"+strings.TrimPrefix(plain.URL, "http")+"/s?token=tok-123"))(t)
 	if _, info := collect(t, s); info.Reason != GoingAway {
 		t.Errorf("%+v", info)
 	}

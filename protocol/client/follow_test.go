@@ -54,8 +54,7 @@ func resumedService(t *testing.T, statuses func(n int) string, first, second fun
 // watchAll returns everything that a watcher of first delivers, and its end.
 func watchAll(t *testing.T, c *Client, limit time.Duration) (all []string, end CloseInfo) {
 	t.Helper()
-	w, err := c.Watch(t.Context(), "first", limit, false)
-	testkit.NoError(t, err)
+	w := testkit.Must(c.Watch(t.Context(), "first", limit, false))(t)
 	defer w.Close()
 	for u := range w.Updates() {
 		switch {
@@ -173,9 +172,7 @@ func TestWatcherFollowsAfterAWrongEvent(t *testing.T) {
 			closes(websocket.CloseNormalClosure, "done", event("start", 2, "B"), event("end", 3, "B")))
 		got, _ := watchAll(t, client, time.Minute)
 		want := slices.Concat([]string{"start A 1", "end A 2"}, c.want, []string{"start B 6", "end B 7"})
-		if !slices.Equal(got, want) {
-			t.Errorf("got  %v\nwant %v", got, want)
-		}
+		testkit.EqualSlices(t, got, want)
 	}
 }
 
@@ -221,8 +218,7 @@ func TestPanicEndsOnlyTheWatcher(t *testing.T) {
 		says(event("start", 1, "A"))(conn)
 		protocoltest.Drain(conn)
 	}, nil)
-	stream, err := c.openWatch(t.Context(), "first", 0, false)
-	testkit.NoError(t, err)
+	stream := testkit.Must(c.openWatch(t.Context(), "first", 0, false))(t)
 	w := &Watcher{streamSession: c.newStreamSession(false, time.Minute, "")}
 	w.merger = nil
 	w.run("watching", func() { w.follow(stream) })
@@ -235,8 +231,7 @@ func TestPanicEndsOnlyTheWatcher(t *testing.T) {
 // Close ends a watcher that waits for its sender.
 func TestWatcherClosedWhileAwaiting(t *testing.T) {
 	c := resumedService(t, func(int) string { return `,"resumable":true` }, closes(websocket.CloseNormalClosure, "error: connection lost"), nil)
-	w, err := c.Watch(t.Context(), "first", time.Hour, false)
-	testkit.NoError(t, err)
+	w := testkit.Must(c.Watch(t.Context(), "first", time.Hour, false))(t)
 	for u := range w.Updates() {
 		if u.Change != nil {
 			break

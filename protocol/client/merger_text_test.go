@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 )
 
 // A text has the times of its turn in the session, also where that begins elsewhere
@@ -50,8 +51,6 @@ func TestTextOfATurnAcrossTheCut(t *testing.T) {
 		if len(out) != 1 || out[0].Transcript != c.want {
 			t.Errorf("%s: %+v, want %+v", name, out, c.want)
 		}
-		if timeline.Snapshot().Texts != 1 {
-			t.Errorf("%s: no turn of %+v has the text", name, timeline.Snapshot().Turns())
-		}
+		testkit.Equal(t, timeline.Snapshot().Texts, 1, name, "turns with the text of", timeline.Snapshot().Turns())
 	}
 }

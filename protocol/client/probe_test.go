@@ -27,18 +27,13 @@ func probeTo(t *testing.T, c *Client, proxy *url.URL) (TLSInfo, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), testkit.Timeout)
 	defer cancel()
-	p, err := c.Probe()
-	testkit.NoError(t, err)
+	p := testkit.Must(c.Probe())(t)
 	defer p.Close()
 	if strings.Contains(p.Proxy, "hidden") {
 		t.Error("the proxy's password is shown")
 	}
-	if _, err := p.LookUp(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Dial(ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(p.LookUp(ctx))(t)
+	testkit.Must(p.Dial(ctx))(t)
 	return p.TLS(ctx)
 }
 
@@ -120,9 +115,7 @@ func TestNamesOfCertificates(t *testing.T) {
 		"a, b, c and 2 more":    {DNSNames: []string{"a", "b", "c", "d", "e"}},
 		"a[2J, b, c and 1 more": {DNSNames: []string{"a\x1b[2J", "b", "c"}, IPAddresses: []net.IP{net.IPv4(192, 0, 2, 7)}},
 	} {
-		if got := certificateNames(&c); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		testkit.Equal(t, certificateNames(&c), want)
 	}
 	subject := pkix.Name{CommonName: "diarization.example"}
 	for want, issuer := range map[string]pkix.Name{
@@ -132,9 +125,7 @@ func TestNamesOfCertificates(t *testing.T) {
 		"no name":                           {},
 		"diarization.example (self-signed)": subject,
 	} {
-		if got := issuerName(&x509.Certificate{Subject: subject, Issuer: issuer}); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		testkit.Equal(t, issuerName(&x509.Certificate{Subject: subject, Issuer: issuer}), want)
 	}
 }
 
@@ -144,10 +135,7 @@ func TestPortsOfProxies(t *testing.T) {
 		"http://proxy": "proxy:80", "https://proxy": "proxy:443", "socks5://proxy": "proxy:1080", "socks5h://proxy": "proxy:1080",
 		"socks5://proxy:9050": "proxy:9050", "wss://host/x": "host:443", "ws://host": "host:80",
 	} {
-		u, err := url.Parse(address)
-		testkit.NoError(t, err)
-		if got := hostPort(u); got != want {
-			t.Errorf("%s: %s, want %s", address, got, want)
-		}
+		u := testkit.Must(url.Parse(address))(t)
+		testkit.Equal(t, hostPort(u), want, address)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"hubbub/protocol/hint"
 	"hubbub/protocol/recovered"
+	"hubbub/protocol/testkit"
 )
 
 // TestRetryPolicy is the table on top of reconnect.go.
@@ -46,9 +47,7 @@ func TestRetryPolicy(t *testing.T) {
 		{"own fault", CloseInfo{Reason: Lost, Err: hint.Errorf("", "x: %w", &recovered.Error{})}, false, 0, false},
 		{"closed here", CloseInfo{Reason: Cancelled}, false, 0, false},
 	} {
-		if got := retryAfterLoss(c.info, c.ended, c.idle); got != c.want {
-			t.Errorf("%s: retry: %v, want %v", c.name, got, c.want)
-		}
+		testkit.Equal(t, retryAfterLoss(c.info, c.ended, c.idle), c.want, c.name, "retry")
 	}
 	for _, c := range []struct {
 		status                      int // 0 = no response
@@ -66,9 +65,7 @@ func TestRetryPolicy(t *testing.T) {
 			err = &ResponseError{Status: c.status, own: true}
 		}
 		for at, want := range map[attemptStep]bool{creating: c.creating, opening: c.opening, watching: c.watching} {
-			if got := retryAfterRefusal(at, err); got != want {
-				t.Errorf("%d at step %d: retry: %v, want %v", c.status, at, got, want)
-			}
+			testkit.Equal(t, retryAfterRefusal(at, err), want, c.status, "at step", at, "retry")
 			if page := (&ResponseError{Status: c.status}); c.status/100 == 4 && !retryAfterRefusal(at, page) {
 				t.Errorf("a page with %d at step %d is the end", c.status, at)
 			}
@@ -112,7 +109,5 @@ func TestBackOff(t *testing.T) {
 		t.Errorf("try 1000 waits %v", d)
 	}
 	asked := &ResponseError{Status: http.StatusTooManyRequests, RetryAfter: 42 * time.Second}
-	if d := backOff(1, asked); d != asked.RetryAfter {
-		t.Errorf("asked to wait 42 s, waits %v", d)
-	}
+	testkit.Equal(t, backOff(1, asked), asked.RetryAfter, "asked to wait 42 s, waits")
 }

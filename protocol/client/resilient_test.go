@@ -39,25 +39,19 @@ func TestResumes(t *testing.T) {
 	sendChunks(t, l, 45, 60)
 	testkit.NoError(t, l.EndOfStream())
 	lines, changes, end := receiveAll(t, l)
-	if want := []string{"start 0.5 A", "end 1.5 A", "start 2 B", "end 3.5 B"}; !slices.Equal(lines, want) {
-		t.Errorf("events %q, want %q", lines, want)
-	}
+	testkit.EqualSlices(t, lines, []string{"start 0.5 A", "end 1.5 A", "start 2 B", "end 3.5 B"}, "events")
 	if end.Reason != Completed || end.Err != nil {
 		t.Errorf("the end: %+v", end)
 	}
 	if len(changes) != 2 || changes[0].Lost == nil || changes[1].Lost != nil || !changes[1].Resumed || changes[1].Unrecognised || changes[1].Gap.End > changes[1].Gap.Start {
 		t.Errorf("changes %+v", changes)
 	}
-	if !slices.Equal(s.asked, []string{"<nil>", "id0"}) {
-		t.Errorf("asked to go on with %q", s.asked)
-	}
+	testkit.EqualSlices(t, s.asked, []string{"<nil>", "id0"}, "asked to go on with")
 	var second []int64
 	for seq := int64(10); seq < 60; seq++ {
 		second = append(second, seq)
 	}
-	if !slices.Equal(s.got[1], second) {
-		t.Errorf("the second stream got %v", s.got[1])
-	}
+	testkit.EqualSlices(t, s.got[1], second, "the second stream got")
 	if st := l.State(); st.Dropped != 0 || len(st.Gaps) != 0 || st.Connection.Lost != nil || len(st.NewLabels) != 0 {
 		t.Errorf("%+v", st)
 	}
@@ -126,9 +120,7 @@ func TestGap(t *testing.T) {
 		t.Fatalf("the second stream got %v, want from %d on", s.got[1], first)
 	}
 	at := protocol.Round1ms(chunkTime(first))
-	if want := []string{"start 0.2 A", "end 1.1 A", fmt.Sprintf("start %g A#2", at), fmt.Sprintf("end %g A#2", at+1)}; !slices.Equal(lines, want) {
-		t.Errorf("events %q, want %q", lines, want)
-	}
+	testkit.EqualSlices(t, lines, []string{"start 0.2 A", "end 1.1 A", fmt.Sprintf("start %g A#2", at), fmt.Sprintf("end %g A#2", at+1)}, "events")
 	if gaps := l.State().Gaps; len(gaps) != 1 || gaps[0].Start != 1.1 || gaps[0].End != at || changes[1].Gap.End != at {
 		t.Errorf("gaps %v, change %v, want 1.1 to %g", gaps, changes[1].Gap, at)
 	}
@@ -373,9 +365,7 @@ func TestServiceWithoutResume(t *testing.T) {
 	if end.Err != nil || len(lines) != 4 || !strings.HasSuffix(lines[2], " SPEAKER_00#2") || changes[1].Resumed {
 		t.Errorf("%q %+v %v", lines, changes, end.Err)
 	}
-	if !slices.Equal(s.asked, []string{"<nil>", "id0", "<nil>"}) {
-		t.Errorf("asked %q", s.asked)
-	}
+	testkit.EqualSlices(t, s.asked, []string{"<nil>", "id0", "<nil>"}, "asked")
 }
 
 // TestRefusedVoiceprints: a service that refuses the voiceprints of a session that lost its
@@ -400,9 +390,7 @@ func TestRefusedVoiceprints(t *testing.T) {
 		if len(changes) != 2 || changes[1].Unrecognised != (c.refused == 1) || changes[1].Resumed != (c.refused == 1) || end.Err != nil {
 			t.Errorf("%d refused: %+v, %v", c.refused, changes, end.Err)
 		}
-		if !slices.Equal(s.asked[1:], c.asked) {
-			t.Errorf("%d refused: asked %q", c.refused, s.asked)
-		}
+		testkit.EqualSlices(t, s.asked[1:], c.asked, c.refused, "refused: asked", s.asked)
 	}
 }
 

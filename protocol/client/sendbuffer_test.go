@@ -110,9 +110,7 @@ func TestWaitForAudio(t *testing.T) {
 			case "Close":
 				cancel()
 			}
-			if audio := <-got; audio != want {
-				t.Errorf("%s: %v", name, audio)
-			}
+			testkit.Equal(t, <-got, want, name)
 		})
 	}
 }

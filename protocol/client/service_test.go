@@ -30,8 +30,7 @@ func newTestClient(t *testing.T, o Options) *Client {
 	if o.APIKey == "" {
 		o.APIKey = testKey
 	}
-	c, err := New(o)
-	testkit.NoError(t, err)
+	c := testkit.Must(New(o))(t)
 	c.wait = func(context.Context, time.Duration) error { t.Error("an unexpected wait"); return nil }
 	t.Cleanup(c.Close)
 	return c
@@ -50,8 +49,7 @@ func openStream(t *testing.T, s script, change func(*config)) *Stream {
 	if change != nil {
 		change(&c.config)
 	}
-	stream, err := c.OpenStream(context.Background(), "wss"+strings.TrimPrefix(address, "https")+"/stream?token=tok-123")
-	testkit.NoError(t, err)
+	stream := testkit.Must(c.OpenStream(context.Background(), "wss"+strings.TrimPrefix(address, "https")+"/stream?token=tok-123"))(t)
 	t.Cleanup(stream.Close)
 	return stream
 }
@@ -76,8 +74,7 @@ func connStream(t *testing.T, near, far net.Conn, s script, change func(*config)
 		}
 		s(t, conn)
 	})
-	conn, err := protocoltest.Dial(near)
-	testkit.NoError(t, err)
+	conn := testkit.Must(protocoltest.Dial(near))(t)
 	c := defaultConfig()
 	if change != nil {
 		change(&c)
@@ -275,8 +272,7 @@ func (s *lossyService) open(o ResilientOptions, change func(*config)) *Resilient
 	if change != nil {
 		change(&c.config)
 	}
-	l, err := c.OpenResilient(context.Background(), o)
-	testkit.NoError(s.t, err)
+	l := testkit.Must(c.OpenResilient(context.Background(), o))(s.t)
 	s.t.Cleanup(l.Close)
 	return l
 }

@@ -365,9 +365,7 @@ func manyUnansweredPings(t *testing.T) {
 	if acked := s.sending().acked; acked != 0 {
 		t.Errorf("an answer to no ping acknowledges %d chunks", acked)
 	}
-	if took := s.acknowledge(maxPings/2, now); took != time.Duration(3*maxPings/2+1)*pingEvery {
-		t.Errorf("a round trip of %s", took)
-	}
+	testkit.Equal(t, s.acknowledge(maxPings/2, now), time.Duration(3*maxPings/2+1)*pingEvery, "a round trip of")
 	if acked, first := s.acked, s.firstAcked; acked != 20*(maxPings/2-1) || first != now {
 		t.Errorf("%d chunks acknowledged, want %d", acked, 20*(maxPings/2-1))
 	}

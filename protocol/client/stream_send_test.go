@@ -60,9 +60,7 @@ func TestSendDoesNotWaitForEver(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	_, info := collect(t, s)
-	if info.Reason != TimedOut {
-		t.Errorf("%+v", info)
-	}
+	testkit.Equal(t, info.Reason, TimedOut, info)
 	checkEnd(t, info, "accepted no audio for 200ms")
 }
 
@@ -109,9 +107,8 @@ func TestAhead(t *testing.T) {
 				}
 			}
 			var st State
-			if b.fill(&st); st.Ahead != c.want {
-				t.Errorf("%+v: ahead %s", c, st.Ahead)
-			}
+			b.fill(&st)
+			testkit.Equal(t, st.Ahead, c.want, c, "ahead")
 		}
 	})
 }

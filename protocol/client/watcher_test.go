@@ -106,8 +106,7 @@ func TestWatcherReconnects(t *testing.T) {
 		waits = append(waits, backOff(attempt, err))
 		return time.Millisecond
 	}
-	w, err := c.Watch(context.Background(), "id-1", watchLimit, true)
-	testkit.NoError(t, err)
+	w := testkit.Must(c.Watch(context.Background(), "id-1", watchLimit, true))(t)
 	defer w.Close()
 	var got []string
 	states := 0
@@ -128,9 +127,7 @@ func TestWatcherReconnects(t *testing.T) {
 	if end := w.Wait(); end.Reason != Completed || end.Text != "done" || end.Err != nil {
 		t.Errorf("%+v", end)
 	}
-	if q := strings.Join(queries(), " "); q != "words=true from=1&words=true from=1&words=true from=2&words=true from=2&words=true" {
-		t.Errorf("asked for %q", q)
-	}
+	testkit.Equal(t, strings.Join(queries(), " "), "words=true from=1&words=true from=1&words=true from=2&words=true from=2&words=true", "asked for")
 	if st := w.Status(); st.Losses != 3 || st.Lost != nil || st.LastError != nil {
 		t.Errorf("%+v", st)
 	}
@@ -150,8 +147,7 @@ func TestWatcherRefused(t *testing.T) {
 			t.Errorf("%d: %v", status, err)
 		}
 		c, queries := watch(t, watchStep{do: says(startA)}, watchStep{status: status})
-		w, err := c.Watch(context.Background(), "id-1", watchLimit, false)
-		testkit.NoError(t, err)
+		w := testkit.Must(c.Watch(context.Background(), "id-1", watchLimit, false))(t)
 		n := 0
 		for range w.Updates() {
 			n++
@@ -186,8 +182,7 @@ func TestWatcherLimit(t *testing.T) {
 	c.config.backOff = func(attempt int, _ error) time.Duration { // the third attempt would be too late
 		return map[bool]time.Duration{false: time.Millisecond, true: 2 * watchLimit}[attempt > 2]
 	}
-	w, err := c.Watch(context.Background(), "id-1", watchLimit, false)
-	testkit.NoError(t, err)
+	w := testkit.Must(c.Watch(context.Background(), "id-1", watchLimit, false))(t)
 	for range w.Updates() {
 	}
 	if end := w.Wait(); end.Err == nil || !strings.Contains(end.Err.Error(), "not replaced within 1h") || !strings.Contains(end.Err.Error(), "503") || len(queries()) != 3 {
@@ -196,8 +191,7 @@ func TestWatcherLimit(t *testing.T) {
 
 	for _, step := range []watchStep{{status: 503}, {do: func(conn *websocket.Conn) { _, _, _ = conn.ReadMessage() }}} {
 		c, _ := watch(t, watchStep{do: says(startA)}, step)
-		w, err := c.Watch(context.Background(), "id-1", watchLimit, false)
-		testkit.NoError(t, err)
+		w := testkit.Must(c.Watch(context.Background(), "id-1", watchLimit, false))(t)
 		<-w.Updates()
 		w.Close() // nobody receives any more
 		if end := w.Wait(); end.Reason != Cancelled {

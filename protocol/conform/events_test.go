@@ -34,8 +34,7 @@ func script(t *testing.T, lines ...string) []message {
 			}
 			m.Event, _ = protocol.ParseEvent(fmt.Appendf(nil, `{"type":%q,"data":{"timestamp":%s,"speaker":%q}}`, typ, at, label))
 			if timed {
-				d, err := time.ParseDuration(sent)
-				testkit.NoError(t, err)
+				d := testkit.Must(time.ParseDuration(sent))(t)
 				m.sent = d
 			}
 		} else {
@@ -104,9 +103,7 @@ func TestEventRules(t *testing.T) {
 				}
 			}
 			slices.Sort(got)
-			if !slices.Equal(got, tt.differs) {
-				t.Errorf("differs: %q, want %q", got, tt.differs)
-			}
+			testkit.EqualSlices(t, got, tt.differs, "differs")
 		})
 	}
 }

@@ -174,8 +174,7 @@ func noise(d time.Duration) []float32 {
 // runRules runs rules against an address.
 func runRules(t *testing.T, address string, o Options) ([]Result, error) {
 	t.Helper()
-	client, err := client.New(client.Options{BaseURL: address, APIKey: "secret-key", Timeout: 30 * time.Second})
-	testkit.NoError(t, err)
+	client := testkit.Must(client.New(client.Options{BaseURL: address, APIKey: "secret-key", Timeout: 30 * time.Second}))(t)
 	defer client.Close()
 	o.Client, o.Key = client, "secret-key"
 	if o.Speech == nil {
@@ -231,8 +230,7 @@ func TestStreamRules(t *testing.T) {
 					only = append(only, r.Name)
 				}
 			}
-			results, err := runRules(t, s.start(t), Options{Only: only})
-			testkit.NoError(t, err)
+			results := testkit.Must(runRules(t, s.start(t), Options{Only: only}))(t)
 			got := differing(results)
 			slices.Sort(got)
 			for _, want := range tt.differs {
@@ -275,11 +273,8 @@ func TestRulesWithoutStreams(t *testing.T) {
 	} {
 		s := correctService()
 		tt.wrong(s)
-		results, err := runRules(t, s.start(t), Options{Only: []string{"stream", "events", "token/race", tt.rule}})
-		testkit.NoError(t, err)
-		if got := differing(results); !slices.Equal(got, []string{tt.rule}) {
-			t.Errorf("differs: %q", got)
-		}
+		results := testkit.Must(runRules(t, s.start(t), Options{Only: []string{"stream", "events", "token/race", tt.rule}}))(t)
+		testkit.EqualSlices(t, differing(results), []string{tt.rule}, "differs")
 		for _, r := range results {
 			if r.Name != tt.rule && r.Name != "stream/silence" && (r.Verdict != Skipped || !strings.Contains(r.Seen, tt.why)) {
 				t.Errorf("%s %s: %s", r.Verdict, r.Name, r.Seen)
@@ -333,8 +328,7 @@ func TestSecretsAreHidden(t *testing.T) {
 			r.URL.Path, r.Header.Get("Authorization"))
 	}))
 	t.Cleanup(server.Close)
-	results, err := runRules(t, server.URL, Options{OtherKey: "other-key", UnpaidKey: "unpaid-key", ExpiredKey: "expired-key"})
-	testkit.NoError(t, err)
+	results := testkit.Must(runRules(t, server.URL, Options{OtherKey: "other-key", UnpaidKey: "unpaid-key", ExpiredKey: "expired-key"}))(t)
 	var out strings.Builder
 	report := NewReport(server.URL, "test", time.Now(), results)
 	testkit.NoError(t, report.Table(&out, check.Style{}))
@@ -364,9 +358,7 @@ func TestWaitsAndWidth(t *testing.T) {
 	var waits []time.Duration
 	results, err := runRules(t, server.URL, Options{Only: []string{"test/body"}, Waiting: func(d time.Duration) { waits = append(waits, d) }})
 	testkit.NoError(t, err)
-	if !slices.Equal(waits, []time.Duration{time.Second}) {
-		t.Errorf("waits of %v", waits)
-	}
+	testkit.EqualSlices(t, waits, []time.Duration{time.Second}, "waits of")
 	var out strings.Builder
 	testkit.NoError(t, NewReport("x", "test", time.Now(), results).Table(&out, check.Style{Width: 80}))
 	for line := range strings.Lines(out.String()) {
@@ -438,8 +430,7 @@ func TestHandshakesHang(t *testing.T) {
 		handshakes.Add(1)
 		<-r.Context().Done()
 	}}.Handler())
-	c, err := client.New(client.Options{BaseURL: address, APIKey: "secret-key", Timeout: 500 * time.Millisecond})
-	testkit.NoError(t, err)
+	c := testkit.Must(client.New(client.Options{BaseURL: address, APIKey: "secret-key", Timeout: 500 * time.Millisecond}))(t)
 	defer c.Close()
 	results, err := Run(t.Context(), Options{Client: c, Key: "secret-key", Speech: noise(time.Second), Only: []string{"stream/chunk-size", "stream/text", "stream/ping", "stream/end-empty"}})
 	testkit.NoError(t, err)
@@ -448,9 +439,7 @@ func TestHandshakesHang(t *testing.T) {
 			t.Errorf("%s %s: %s", r.Verdict, r.Name, r.Seen)
 		}
 	}
-	if n := handshakes.Load(); n != 1 {
-		t.Errorf("%d handshakes for %d rules", n, len(results))
-	}
+	testkit.Equal(t, handshakes.Load(), 1, "handshakes for", len(results), "rules")
 }
 
 // Of a service that has opened streams, one handshake without a response fails its own rule only.
@@ -466,8 +455,7 @@ func TestAHandshakeHangs(t *testing.T) {
 			s.stream(conn)
 		}
 	}}.Handler())
-	c, err := client.New(client.Options{BaseURL: address, APIKey: "secret-key", Timeout: 2 * time.Second})
-	testkit.NoError(t, err)
+	c := testkit.Must(client.New(client.Options{BaseURL: address, APIKey: "secret-key", Timeout: 2 * time.Second}))(t)
 	defer c.Close()
 	results, err := Run(t.Context(), Options{Client: c, Key: "secret-key", Speech: noise(time.Second), Only: []string{"stream/chunk-size", "stream/end", "stream/end-empty"}})
 	testkit.NoError(t, err)
@@ -486,8 +474,7 @@ func TestAHandshakeHangs(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	s := correctService()
-	client, err := client.New(client.Options{BaseURL: s.start(t), APIKey: "secret-key"})
-	testkit.NoError(t, err)
+	client := testkit.Must(client.New(client.Options{BaseURL: s.start(t), APIKey: "secret-key"}))(t)
 	defer client.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -499,17 +486,14 @@ func TestInterrupted(t *testing.T) {
 		}})
 	testkit.NoError(t, err)
 	for i, r := range results {
-		if want := map[bool]Verdict{true: Holds, false: Skipped}[i < 2]; r.Verdict != want {
-			t.Errorf("%s %s: %s", r.Verdict, r.Name, r.Seen)
-		}
+		testkit.Equal(t, r.Verdict, map[bool]Verdict{true: Holds, false: Skipped}[i < 2], r.Name, r.Seen)
 	}
 }
 
 // Every rule is complete and names a section of the document.
 func TestRules(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../../" + document)
-	testkit.NoError(t, err)
+	doc := testkit.Must(os.ReadFile("../../" + document))(t)
 	sections := map[string]bool{}
 	for line := range strings.Lines(string(doc)) {
 		if title := strings.TrimLeft(line, "#"); title != line {

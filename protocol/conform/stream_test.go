@@ -25,8 +25,7 @@ func between(t *testing.T) (*stream, *websocket.Conn) {
 		}
 		accepted <- conn
 	}()
-	conn, err := protocoltest.Dial(near)
-	testkit.NoError(t, err)
+	conn := testkit.Must(protocoltest.Dial(near))(t)
 	s, service := newStream("id", conn), <-accepted
 	t.Cleanup(func() { _ = service.Close(); s.close() })
 	return s, service

@@ -12,8 +12,7 @@ import (
 
 // TestErrorsOfThisSystem: each is recognised, and as no other.
 func TestErrorsOfThisSystem(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.NoError(t, err)
+	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_, inUse := net.Listen("tcp", l.Addr().String())
 	_, notHere := net.Listen("tcp", "192.0.2.1:0") // for documentation
 	testkit.NoError(t, l.Close())

@@ -78,8 +78,7 @@ func TestGolden(t *testing.T) {
 			if *update {
 				testkit.NoError(t, os.WriteFile(file, []byte(got), 0o644))
 			}
-			want, err := os.ReadFile(file)
-			testkit.NoError(t, err)
+			want := testkit.Must(os.ReadFile(file))(t)
 			if got != string(want) {
 				t.Errorf("%s has changed; look at it, then go test -update. Now:\n%s", file, got)
 			}
@@ -208,9 +207,7 @@ func TestAudio(t *testing.T) {
 	}
 	d.Audio = &Audio{URL: `a b/c"d#1:2/ü.wav`}
 	page = written(t, HTML, d)
-	if !strings.Contains(page, `src="./a%20b/c%22d%231%3A2/%C3%BC.wav"`) {
-		t.Errorf("the page refers to %s", regexp.MustCompile(`<audio.*`).FindString(page))
-	}
+	testkit.Contains(t, page, `src="./a%20b/c%22d%231%3A2/%C3%BC.wav"`, "the page refers to", regexp.MustCompile(`<audio.*`).FindString(page))
 	d.Audio = &Audio{Path: wav + "-is-gone"}
 	if err := Write(&bytes.Buffer{}, HTML, d); err == nil {
 		t.Error("a page without its audio is no error")

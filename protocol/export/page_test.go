@@ -48,8 +48,7 @@ func talk(t *testing.T) *Document {
 
 func writePage(t *testing.T, path string, d *Document) {
 	t.Helper()
-	f, err := os.Create(path)
-	testkit.NoError(t, err)
+	f := testkit.Must(os.Create(path))(t)
 	testkit.NoError(t, Write(f, HTML, d))
 	testkit.NoError(t, f.Close())
 }
@@ -86,9 +85,7 @@ func TestPage(t *testing.T) {
 		b.OpenFile(silent)
 		b.Click(`#turns rect:nth-of-type(3)`)
 		b.Until(`document.getElementById('clock').textContent !== '0:00.0'`)
-		if b.Eval(`document.getElementById('player').hidden`) != true {
-			t.Error("a page without audio has a player")
-		}
+		testkit.Equal(t, b.Eval(`document.getElementById('player').hidden`), true, "a page without audio has a player")
 		b.Quiet(`^file:.*silent\.html$`)
 	})
 	t.Run("words", func(t *testing.T) { // in columns, whatever the length and the direction of the names

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 )
 
 // The health of a stream: what was received, how late, and a verdict.
@@ -52,12 +53,8 @@ func TestHealth(t *testing.T) {
 		}
 	}
 	l := NewLog()
-	if h := l.Snapshot().Status.Health(begin, 0); h != (Health{}) {
-		t.Errorf("without a stream: %+v", h)
-	}
+	testkit.Equal(t, l.Snapshot().Status.Health(begin, 0), Health{}, "without a stream")
 	l.Record(open)
 	l.Record(Record{At: at(1), Kind: KindEnd, Stream: 1})
-	if l.Snapshot().Status.Health(begin, 0) != (Health{}) {
-		t.Error("a stream that is over has a health")
-	}
+	testkit.Equal(t, l.Snapshot().Status.Health(begin, 0), Health{}, "a stream that is over has a health")
 }

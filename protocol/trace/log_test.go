@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 )
 
 func chunkRecord(seq int64, gap time.Duration) Record {
@@ -60,9 +61,7 @@ func TestLogBurst(t *testing.T) {
 	for seq := range int64(47) {
 		l.Record(chunkRecord(seq, 20*time.Microsecond))
 	}
-	if pace := l.Snapshot().Status.Pace; pace != 0 {
-		t.Errorf("a burst has the pace %g", pace)
-	}
+	testkit.Equal(t, l.Snapshot().Status.Pace, 0, "a burst has the pace")
 }
 
 // TestLogAwaitsPongs: an answer to an older ping does not answer the newer.
@@ -115,9 +114,7 @@ func TestLogIsBounded(t *testing.T) {
 	if before.Entries.Len() != 1 || before.Entries.At(0).Text != "first" {
 		t.Errorf("an old snapshot has changed: %+v", before.Entries.At(0))
 	}
-	if v := l.Snapshot().Version; v != 2*many+1 {
-		t.Errorf("version %d", v)
-	}
+	testkit.Equal(t, l.Snapshot().Version, 2*many+1, "version")
 
 	big := json.RawMessage(`"` + strings.Repeat("x", MaxRawBytes-2) + `"`)
 	for range 2 * maxLogBytes / MaxRawBytes {
@@ -178,9 +175,7 @@ func TestQueueDropsNothing(t *testing.T) {
 		}
 		at = r.At
 	}
-	if n != 4*many {
-		t.Errorf("%d records, want %d", n, 4*many)
-	}
+	testkit.Equal(t, n, 4*many, "records")
 }
 
 // TestQueueCloseUnblocks closes a queue that nobody receives from.

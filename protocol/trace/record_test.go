@@ -14,8 +14,7 @@ import (
 // Programs read the records: the documentation names every field.
 func TestFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/troubleshooting.md")
-	testkit.NoError(t, err)
+	page := testkit.Must(os.ReadFile("../../docs/troubleshooting.md"))(t)
 	for _, record := range []any{recordJSON{}, socketJSON{}} {
 		for f := range reflect.TypeOf(record).Fields() {
 			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); !strings.Contains(string(page), "`"+name+"`") {

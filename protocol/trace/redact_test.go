@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 )
 
 const (
@@ -17,9 +18,7 @@ const (
 
 func TestRedactor(t *testing.T) {
 	r := NewRedactor("k3y")
-	if got := r.Text("k3y"); got != "k3y" {
-		t.Errorf("a key of three characters is found by chance: %q", got)
-	}
+	testkit.Equal(t, r.Text("k3y"), "k3y", "a key of three characters is found by chance")
 	r = NewRedactor(testKey)
 	r.Add(testToken)
 	for raw, want := range map[string]string{
@@ -41,13 +40,9 @@ func TestRedactor(t *testing.T) {
 		}
 	}
 	r.Learn(map[string]any{"url": "/stream?token=without-a-host", "text": "?token=of-a-text"})
-	if got := r.Text("without-a-host, of-a-text"); got != "[redacted], of-a-text" {
-		t.Errorf("got %q", got)
-	}
+	testkit.Equal(t, r.Text("without-a-host, of-a-text"), "[redacted], of-a-text")
 	r.Learn("wss://h/p?from=12345&words=true&token=987654&x=abc%2Fdef")
-	if got := r.Text("12345 true 987654 abc/def abc%2Fdef"); got != "12345 true [redacted] [redacted] [redacted]" {
-		t.Errorf("got %q", got)
-	}
+	testkit.Equal(t, r.Text("12345 true 987654 abc/def abc%2Fdef"), "12345 true [redacted] [redacted] [redacted]")
 	r.Learn("wss://h/p?id=session-7&token=session-7.signature")
 	if got := r.Text("session-7.signature"); got != redacted {
 		t.Errorf("of a token that begins as another value, %q is left", got)

@@ -19,8 +19,7 @@ func TestProcessIsKilledWithItsChildren(t *testing.T) {
 	if err := syscall.Mkfifo("fifo", 0o600); err != nil {
 		t.Skip(err)
 	}
-	r, err := New("sh -c 'sleep 1000 >fifo & wait'", "", "", LiveTimeout)
-	testkit.NoError(t, err)
+	r := testkit.Must(New("sh -c 'sleep 1000 >fifo & wait'", "", "", LiveTimeout))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan struct{})
@@ -44,8 +43,7 @@ func TestKeysAreKeptFromTheProcess(t *testing.T) {
 	t.Setenv("HUBBUB_API_KEY", "secret")
 	t.Setenv("HUBBUB_WORDS_KEY", "secret")
 	t.Setenv("HUBBUB_WORDS_MODEL", "small")
-	r, err := New("sh -c 'env | grep ^HUBBUB_'", "", "", LiveTimeout)
-	testkit.NoError(t, err)
+	r := testkit.Must(New("sh -c 'env | grep ^HUBBUB_'", "", "", LiveTimeout))(t)
 	if text, _, err := r.Recognise(t.Context(), nil, false); text != "HUBBUB_WORDS_MODEL=small" || err != nil {
 		t.Errorf("%q, %v", text, err)
 	}

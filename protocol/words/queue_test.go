@@ -27,12 +27,10 @@ func (r recogniser) Recognise(ctx context.Context, wav []byte, _ bool) (string, 
 // demoSpeech is the beginning of the first turn of the demo conversation.
 func demoSpeech(t *testing.T) (samples []float32) {
 	t.Helper()
-	stream, err := flac.ParseFile("../../capture/demo/demo.flac")
-	testkit.NoError(t, err)
+	stream := testkit.Must(flac.ParseFile("../../capture/demo/demo.flac"))(t)
 	defer stream.Close()
 	for len(samples) < 4*sampleRate {
-		frame, err := stream.ParseNext()
-		testkit.NoError(t, err)
+		frame := testkit.Must(stream.ParseNext())(t)
 		for _, s := range frame.Subframes[0].Samples {
 			samples = append(samples, float32(s)/32768)
 		}
@@ -112,9 +110,7 @@ func TestQueueWaitsAfterFailures(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		mu.Lock()
-		if want := []time.Duration{0, time.Second, 3 * time.Second}; !slices.Equal(at, want) {
-			t.Errorf("attempts at %v, want %v", at, want)
-		}
+		testkit.EqualSlices(t, at, []time.Duration{0, time.Second, 3 * time.Second}, "attempts at")
 		after = time.Minute
 		mu.Unlock()
 		attempt()
@@ -146,9 +142,7 @@ func TestTextOfALongTurnIsBounded(t *testing.T) {
 	q.Audio(0, make([]float32, 60*sampleRate))
 	q.Turn(protocol.Turn{Speaker: "A", End: 60})
 	q.Drain(t.Context())
-	if n := len(got.Text); n != maxText {
-		t.Errorf("%d bytes", n)
-	}
+	testkit.Equal(t, len(got.Text), maxText, "bytes")
 }
 
 func TestQueueIsBoundedAndCounts(t *testing.T) {
@@ -185,9 +179,7 @@ func TestAudioOfATurn(t *testing.T) {
 		ramp[i] = 0.5
 	}
 	a.Add(0, ramp)
-	if got := lengths(a.take(10, 12)); !slices.Equal(got, []float64{2.4}) {
-		t.Errorf("with context: %v", got)
-	}
+	testkit.EqualSlices(t, lengths(a.take(10, 12)), []float64{2.4}, "with context")
 	if _, got := a.take(20, 20.39); got != nil {
 		t.Errorf("a short turn: %v", lengths(0, got))
 	}

@@ -45,8 +45,7 @@ func TestTimedEndpoint(t *testing.T) {
 			}
 			_, _ = w.Write([]byte(c.response))
 		}))
-		r, err := New(s.URL, "", "", LiveTimeout)
-		testkit.NoError(t, err)
+		r := testkit.Must(New(s.URL, "", "", LiveTimeout))(t)
 		limited := Limit(r, 1)
 		for range 2 {
 			text, words, err := limited.Recognise(t.Context(), audiofile.WAV(make([]float32, sampleRate)), true)
@@ -54,9 +53,7 @@ func TestTimedEndpoint(t *testing.T) {
 				t.Errorf("%s: %s, %v, want %s", c.name, got, err, c.want)
 			}
 		}
-		if got := strings.Join(calls, " "); got != c.calls {
-			t.Errorf("%s: calls %s, want %s", c.name, got, c.calls)
-		}
+		testkit.Equal(t, strings.Join(calls, " "), c.calls, c.name, "calls")
 		r.(*endpoint).client.CloseIdleConnections()
 		s.Close()
 	}
@@ -89,9 +86,7 @@ func TestCheckWords(t *testing.T) {
 	} {
 		var list []wordJSON
 		testkit.NoError(t, json.Unmarshal([]byte(body), &list))
-		if got := fmt.Sprint(checkWords(list, 2)); got != want {
-			t.Errorf("%s: %s, want %s", body, got, want)
-		}
+		testkit.Equal(t, fmt.Sprint(checkWords(list, 2)), want, body)
 	}
 }
 

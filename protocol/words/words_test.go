@@ -24,8 +24,7 @@ import (
 func selfProcess(t *testing.T, behaviour, args string) *process {
 	t.Helper()
 	t.Setenv(asRecogniser, behaviour)
-	r, err := New("'"+os.Args[0]+"' "+args, "", "", LiveTimeout)
-	testkit.NoError(t, err)
+	r := testkit.Must(New("'"+os.Args[0]+"' "+args, "", "", LiveTimeout))(t)
 	return r.(*process)
 }
 
@@ -102,8 +101,7 @@ func TestEndpoint(t *testing.T) {
 		fmt.Fprintf(w, `{"text":" %s %s %s %s %s\n %d bytes","usage":{}}`, r.URL.Path, r.Header.Get("Authorization"), header.Filename, r.FormValue("model"), r.FormValue("response_format"), len(data))
 	}))
 	defer s.Close()
-	r, err := New(s.URL, "whisper-1", "secret", LiveTimeout)
-	testkit.NoError(t, err)
+	r := testkit.Must(New(s.URL, "whisper-1", "secret", LiveTimeout))(t)
 	got, _, err := r.Recognise(t.Context(), audiofile.WAV(make([]float32, 10)), false)
 	if want := "/v1/audio/transcriptions Bearer secret turn.wav whisper-1 json 64 bytes"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
@@ -229,8 +227,7 @@ func TestPocketsphinx(t *testing.T) {
 		}
 		t.Skip("pocketsphinx is not installed")
 	}
-	r, err := New("pocketsphinx_continuous -infile /dev/stdin -logfn /dev/null", "", "", LiveTimeout)
-	testkit.NoError(t, err)
+	r := testkit.Must(New("pocketsphinx_continuous -infile /dev/stdin -logfn /dev/null", "", "", LiveTimeout))(t)
 	r.(*process).timeout = 5 * time.Minute // on a busy machine
 	text, _, err := r.Recognise(t.Context(), audiofile.WAV(demoSpeech(t)), false)
 	if err != nil || len(strings.Fields(text)) < 3 {
@@ -242,16 +239,10 @@ func TestPocketsphinx(t *testing.T) {
 // A recogniser has the time that its user can wait: a recording more than a live session.
 func TestTimeouts(t *testing.T) {
 	for _, timeout := range []time.Duration{LiveTimeout, RecordingTimeout} {
-		e, err := New("http://localhost:8000", "", "", timeout)
-		testkit.NoError(t, err)
-		p, err := New("'"+os.Args[0]+"'", "", "", timeout)
-		testkit.NoError(t, err)
-		if got := e.(*endpoint).client.Timeout; got != timeout {
-			t.Errorf("an endpoint has %v, want %v", got, timeout)
-		}
-		if got := p.(*process).timeout; got != timeout {
-			t.Errorf("a process has %v, want %v", got, timeout)
-		}
+		e := testkit.Must(New("http://localhost:8000", "", "", timeout))(t)
+		p := testkit.Must(New("'"+os.Args[0]+"'", "", "", timeout))(t)
+		testkit.Equal(t, e.(*endpoint).client.Timeout, timeout, "an endpoint has")
+		testkit.Equal(t, p.(*process).timeout, timeout, "a process has")
 	}
 }
 
@@ -262,8 +253,7 @@ func TestAddressesShowNoSecret(t *testing.T) {
 			t.Errorf("%s: %v", spec, err)
 		}
 	}
-	endpoint, err := New("http://user:hunter2@127.0.0.1:1", "", "", LiveTimeout)
-	testkit.NoError(t, err)
+	endpoint := testkit.Must(New("http://user:hunter2@127.0.0.1:1", "", "", LiveTimeout))(t)
 	if _, _, err := endpoint.Recognise(context.Background(), nil, false); err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Error(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
 	"pgregory.net/rapid"
+
+	"hubbub/protocol/testkit"
 )
 
 func plainLines(c *Canvas) []string {
@@ -78,12 +80,8 @@ func TestRenderPlacesTheCursor(t *testing.T) {
 	used := c.Text(0, 0, 12, "क्षि", Plain)
 	c.Set(used, 0, "x", Plain)
 	want := ansi.EraseCharacter(used) + "क्षि" + ansi.CursorHorizontalAbsolute(used+1) + "x"
-	if got := c.Render(NewTheme(termenv.Ascii, true, false)); got != want {
-		t.Errorf("rendered %q, want %q", got, want)
-	}
-	if got := c.Render(NewTheme(termenv.Ascii, true, true)); got != "क्षिx" {
-		t.Errorf("without escape sequences rendered %q", got)
-	}
+	testkit.Equal(t, c.Render(NewTheme(termenv.Ascii, true, false)), want, "rendered")
+	testkit.Equal(t, c.Render(NewTheme(termenv.Ascii, true, true)), "क्षिx", "without escape sequences rendered")
 }
 
 func TestSegmentsAreOmittedByRank(t *testing.T) {
@@ -93,9 +91,7 @@ func TestSegmentsAreOmittedByRank(t *testing.T) {
 	} {
 		c := New(40, 1, NewGlyphs(false))
 		c.Line(0, 0, width, segments, 2)
-		if got := plainLines(c)[0]; got != want {
-			t.Errorf("in %d cells: %q, want %q", width, got, want)
-		}
+		testkit.Equal(t, plainLines(c)[0], want, "in", width, "cells")
 	}
 }
 
@@ -110,7 +106,5 @@ func TestBox(t *testing.T) {
 	c = New(40, 3, NewGlyphs(true))
 	c.Text(0, 1, 40, "abcdefghijklmnopqrstuvwxyzabcdefghijklmn", Plain)
 	c.Box(6, 0, 9, 3, "")
-	if got, want := plainLines(c)[1], "      |       | qrstuvwxyzabcdefghijklmn"; got != want {
-		t.Errorf("the row is %q, want %q", got, want)
-	}
+	testkit.Equal(t, plainLines(c)[1], "      |       | qrstuvwxyzabcdefghijklmn", "the row")
 }

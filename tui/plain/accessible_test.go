@@ -137,9 +137,7 @@ func TestAccessibleDetail(t *testing.T) {
 		},
 			"Normal: turns and problems.\nSPEAKER_01 is speaking.\n"},
 	} {
-		if got := said(x.do); got != x.want {
-			t.Errorf("%s: got %q, want %q", x.name, got, x.want)
-		}
+		testkit.Equal(t, said(x.do), x.want, x.name)
 	}
 }
 
@@ -192,8 +190,7 @@ func TestAccessibleAnnouncesRecognised(t *testing.T) {
 	var b bytes.Buffer
 	s := display.State{Conn: display.Open, Source: "mic", Server: "built-in server"}
 	s.Timeline.Lanes = []protocol.Lane{{Speaker: "SPEAKER_00", Open: true}, {Speaker: "SPEAKER_01"}}
-	annotations, err := protocol.Annotations{}.Rename("SPEAKER_01", "Anna")
-	testkit.NoError(t, err)
+	annotations := testkit.Must(protocol.Annotations{}.Rename("SPEAKER_01", "Anna"))(t)
 	a := NewAccessible(&b, display.Controls{Annotations: protocol.NewAnnotationsStore(annotations)})
 	for range 2 {
 		testkit.NoError(t, a.State(s))

@@ -102,9 +102,7 @@ func TestCommands(t *testing.T) {
 	if err := c.Run("export"); err != nil || store.Unsaved() {
 		t.Errorf("%v, or exported but not saved", err)
 	}
-	if err := c.Run("quit"); err != ErrQuit {
-		t.Errorf("quit returns %v", err)
-	}
+	testkit.Equal(t, c.Run("quit"), ErrQuit, "quit returns")
 	if first, second := errors.Join(c.Run("mark"), c.Run("quit")), c.Run("quit"); first != nil || second != ErrQuit {
 		t.Errorf("quit returns %v, and then %v", first, second)
 	}
@@ -120,9 +118,7 @@ func TestPlaybackCommands(t *testing.T) {
 	if p.Toggled != 1 || p.Speed != 1 || len(p.Sought) != 2 || p.Sought[0] != 3723 || p.Sought[1] != 90 {
 		t.Errorf("%+v", p)
 	}
-	if n := strings.Count(b.String(), "is not a time"); n != 3 {
-		t.Errorf("%d times are refused: %s", n, b.String())
-	}
+	testkit.Equal(t, strings.Count(b.String(), "is not a time"), 3, "times are refused", b.String())
 }
 
 // Whatever is typed: no panic, whole lines, nothing that moves the terminal.
@@ -178,9 +174,7 @@ func TestWireCommand(t *testing.T) {
 	var b strings.Builder
 	k := NewAccessible(&b, display.Controls{Snapshot: func() display.State { return display.State{} }})
 	_ = k.Run("wire")
-	if !strings.Contains(b.String(), "There is no command wire") {
-		t.Errorf("%s", b.String())
-	}
+	testkit.Contains(t, b.String(), "There is no command wire")
 }
 
 // TestRecordCommand is the same for screen readers.
@@ -195,9 +189,7 @@ func TestRecordCommand(t *testing.T) {
 	_ = c.Run("record")
 	fails = hint.Add(errors.New("cannot record"), "Choose another folder.")
 	_ = c.Run("rec")
-	if want := "Recording into monday.\nError: cannot record\nChoose another folder.\n"; b.String() != want {
-		t.Errorf("got %q, want %q", b, want)
-	}
+	testkit.Equal(t, b.String(), "Recording into monday.\nError: cannot record\nChoose another folder.\n", b)
 }
 
 // TestRememberCommands is the same for screen readers.
@@ -238,9 +230,7 @@ func TestSearchInAReplay(t *testing.T) {
 	s.Length, s.Playback = 300, &display.Playback{Speed: 1, Whole: func() protocol.Snapshot { return whole.Timeline }}
 	c.o.Snapshot = func() display.State { return s }
 	testkit.NoError(t, c.Run("search ship"))
-	if !strings.Contains(b.String(), ", 4:50 to 4:55: so we ship it\n1 result found.\n") {
-		t.Errorf("%s", b.String())
-	}
+	testkit.Contains(t, b.String(), ", 4:50 to 4:55: so we ship it\n1 result found.\n")
 }
 
 func TestReplayInWords(t *testing.T) {
@@ -278,9 +268,7 @@ func TestReplayInWords(t *testing.T) {
 	if n := strings.Count(got, "unknown"); n != 1 {
 		t.Errorf("the gap is said %d times", n)
 	}
-	if p.Toggled != 0 {
-		t.Error("play paused it")
-	}
+	testkit.Equal(t, p.Toggled, 0, "play paused it")
 	b.Reset()
 	s.Conn, playback.Paused = display.Closed, true
 	testkit.NoError(t, c.Run("status"))

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
 
+	"hubbub/protocol/testkit"
 	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
 	"hubbub/tui/tuitest"
@@ -132,14 +133,10 @@ func TestSentences(t *testing.T) {
 		Ping: 20 * time.Millisecond, Unanswered: now.Add(-3 * time.Second), Faults: 2}
 	want := []string{"The stream has been open for 1:00, 600 messages sent, 1 message received.", "The pace of the audio is 1.00, 1.2 s behind, 1 chunk in the queue.",
 		"Warning: no chunk went out for 2.0 s within the last seconds.", "Warning: no answer to a ping for 3.0 s.", "2 faults so far."}
-	if got := Sentences(s, now); !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
+	testkit.EqualSlices(t, Sentences(s, now), want)
 	s = trace.Status{Opened: now, Waiting: -1, Ping: 20 * time.Millisecond, Lag: time.Second, MaxLag: 2 * time.Second}
 	want = []string{"The stream has been open for 0:00, 0 messages sent, 0 messages received.", "A ping takes 20 ms.", "The last event came 1.0 s after its audio, the slowest 2.0 s."}
-	if got := Sentences(s, now); !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
+	testkit.EqualSlices(t, Sentences(s, now), want)
 }
 
 // TestWarnings are among the faults.

@@ -10,10 +10,8 @@ import (
 )
 
 func TestScript(t *testing.T) {
-	b, err := os.ReadFile("../script.txt")
-	testkit.NoError(t, err)
-	lines, err := parse(string(b))
-	testkit.NoError(t, err)
+	b := testkit.Must(os.ReadFile("../script.txt"))(t)
+	lines := testkit.Must(parse(string(b)))(t)
 	overlaps, who := 0, map[string]bool{}
 	for _, l := range lines {
 		who[l.voice] = true
@@ -55,7 +53,5 @@ func TestSpeech(t *testing.T) {
 func TestRTTM(t *testing.T) {
 	got := rttm([]turn{{"b", 32000, 48000}, {"a", 0, 16000}})
 	want := "SPEAKER demo 1 0.000 1.000 <NA> <NA> a <NA> <NA>\nSPEAKER demo 1 2.000 1.000 <NA> <NA> b <NA> <NA>\n"
-	if got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	testkit.Equal(t, got, want)
 }

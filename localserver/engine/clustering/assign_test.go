@@ -3,6 +3,8 @@ package clustering
 import (
 	"math/rand/v2"
 	"testing"
+
+	"hubbub/protocol/testkit"
 )
 
 // twoPeople is a session with two speakers, and the people that they are.
@@ -64,8 +66,7 @@ func TestSegmentsLikeNobody(t *testing.T) {
 		want int
 	}{"before the first speaker": {empty, 0}, "another one possible": {possible, noSpeaker}, "no other possible": {full, nearest}} {
 		x.c.clusterSegments(w)
-		if x.c.assign(w); x.c.assigned[0] != x.want {
-			t.Errorf("%s: assigned to %d, want %d", name, x.c.assigned[0], x.want)
-		}
+		x.c.assign(w)
+		testkit.Equal(t, x.c.assigned[0], x.want, name, "assigned to")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"hubbub/protocol/testkit"
 )
 
 // person is a made-up person: an embedding from which each segment differs.
@@ -175,9 +177,7 @@ func TestSpeakersKeepTheirNumbers(t *testing.T) {
 	s.say(8, 2)
 	s.say(8, 1)
 	s.say(3)
-	if s.c.Speakers() != 3 {
-		t.Errorf("%d speakers for 3 people", s.c.Speakers())
-	}
+	testkit.Equal(t, s.c.Speakers(), 3, "speakers for 3 people")
 	for _, c := range []struct{ from, to, want float64 }{{2, 8, 0}, {12, 16, 1}, {18, 24, 0}, {30, 94, 1}, {96, 102, 0}, {106, 110, 2}, {112, 118, 1}} {
 		if v, share := s.label(c.from, c.to); v != int(c.want) || share < 0.9 {
 			t.Errorf("from %v to %v s %.0f %% of the frames are speaker %d, want %v", c.from, c.to, 100*share, v, c.want)
@@ -205,9 +205,7 @@ func TestShortSpeechCreatesNoSpeaker(t *testing.T) {
 		s.say(0.5, 1)
 		s.say(7, 0)
 	}
-	if s.c.Speakers() != 1 {
-		t.Errorf("half seconds of a second person created a speaker: there are %d", s.c.Speakers())
-	}
+	testkit.Equal(t, s.c.Speakers(), 1, "half seconds of a second person created a speaker: there")
 }
 
 // Less speech than NewSpeakerDuration needs a larger margin.
@@ -263,9 +261,7 @@ func TestMaximumOfSpeakers(t *testing.T) {
 			}
 		}
 		s.say(2)
-		if s.c.Speakers() != most {
-			t.Errorf("%d speakers for ten people, want %d", s.c.Speakers(), most)
-		}
+		testkit.Equal(t, s.c.Speakers(), most, "speakers for ten people")
 		_, share := s.label(5, 115)
 		if most == 1 && share < 0.95 {
 			t.Errorf("with one label only %.0f %% of the speech has it", 100*share)

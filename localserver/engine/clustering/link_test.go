@@ -3,6 +3,8 @@ package clustering
 import (
 	"math/rand/v2"
 	"testing"
+
+	"hubbub/protocol/testkit"
 )
 
 // talking is a window of local speakers, each of which talks in its spans of frames.
@@ -37,9 +39,7 @@ func TestALinkNeedsSpeechWithoutAPause(t *testing.T) {
 		c.w.First = 1000
 		m := &memory{segments: []storedSegment{{at: 1000 + c.at}}}
 		s := segment{Segment: &Segment{Centre: 160}}
-		if got := m.continues(c.w, &s); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		testkit.Equal(t, m.continues(c.w, &s), c.want, c.name)
 	}
 	if (&memory{}).continues(talking(250, [][2]int{{0, 250}}), &segment{Segment: &Segment{Centre: 160}}) {
 		t.Error("the first segment of a session is linked")
@@ -63,9 +63,7 @@ func TestLinksDecideBetweenSimilarSpeakers(t *testing.T) {
 		mixed := unit(func(i int) float64 { return (1-c.share)*float64(people[0].e[i]) + c.share*float64(people[1].e[i]) })
 		m.segments = []storedSegment{{plain(people[0].e), 1, 0, 0, false}, {plain(mixed), 1, noSpeaker, 50, c.links}, {plain(people[0].e), 1, 0, 100, c.links}}
 		m.reassign(clusterer.speakers, &clusterer.p)
-		if got := m.segments[1].speaker; got != c.want {
-			t.Errorf("%s: speaker %d, want %d", c.name, got, c.want)
-		}
+		testkit.Equal(t, m.segments[1].speaker, c.want, c.name, "speaker")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/decoder"
+	"hubbub/protocol/testkit"
 )
 
 func onAxis(axis int) (e Embedding) {
@@ -49,9 +50,7 @@ func TestDecoderInputOfFramesAndSteps(t *testing.T) {
 	// Of steps 10, 12, 15, 16, 20 and 24: the cosines of speaker 0 and speaker 2, the
 	// short span and the long one.
 	for step, want := range map[int][4]float32{10: {1, 1, 0, 0}, 12: {0, 0, 1, 1}, 15: {0, 0, 1, 1}, 16: {1, 0, 0, 0}, 20: {0, 1, 1, 0}, 24: {}} {
-		if got := [4]float32(s.Cosines[(step-s.First/2)*4:]); got != want {
-			t.Errorf("step %d: cosines %v, want %v", step, got, want)
-		}
+		testkit.Equal(t, [4]float32(s.Cosines[(step-s.First/2)*4:]), want, "step", step, "cosines")
 	}
 	if got := s.Active(3); got != 0b100 {
 		t.Errorf("speakers %b", got)
@@ -91,9 +90,7 @@ func TestScoresOfNobody(t *testing.T) {
 		t.Errorf("%d frames from %d, speakers %b", len(s.Frames), s.First, s.Active(3))
 	}
 	New(Default(), MaxSpeakers).DecoderInput(0, &s)
-	if len(s.Frames) != 0 {
-		t.Errorf("%d frames", len(s.Frames))
-	}
+	testkit.Equal(t, len(s.Frames), 0, "frames")
 }
 
 func TestDiscardedMultiscale(t *testing.T) {
@@ -104,7 +101,5 @@ func TestDiscardedMultiscale(t *testing.T) {
 		t.Errorf("%d multiscale embeddings left", len(c.multiscale))
 	}
 	c.addMultiscale(&Window{Multiscale: []MultiscaleEmbedding{embeddings(8, 1, 1), embeddings(28, 1, 1)}}) // of a discarded step, and after a gap
-	if len(c.multiscale) != 2 {
-		t.Errorf("%d multiscale embeddings after others that do not follow", len(c.multiscale))
-	}
+	testkit.Equal(t, len(c.multiscale), 2, "multiscale embeddings after others that do not follow")
 }

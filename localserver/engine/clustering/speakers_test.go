@@ -3,6 +3,8 @@ package clustering
 import (
 	"math/rand/v2"
 	"testing"
+
+	"hubbub/protocol/testkit"
 )
 
 // twoSpeakers is a Clusterer for at most two speakers with both of them, of that many
@@ -34,12 +36,9 @@ func TestSpeakersOfOnePersonAreMerged(t *testing.T) {
 	if got := c.aggregate.frames[1].speaker; got[0] != 0 || got[1] != 1.25 {
 		t.Errorf("frames that are not committed have the scores %v", got)
 	}
-	if c.Speakers() != 2 {
-		t.Errorf("%d numbers are in use, want 2: a number is not used again", c.Speakers())
-	}
-	if c.mergeSpeakers(); c.memory.count(1) != 39 {
-		t.Error("a merged speaker was merged again")
-	}
+	testkit.Equal(t, c.Speakers(), 2, "numbers are in use")
+	c.mergeSpeakers()
+	testkit.Equal(t, c.memory.count(1), 39, "a merged speaker was merged again")
 	g := &segmentCluster{embedding: plain(newPerson(rand.New(rand.NewPCG(1, 2))).e), duration: 2}
 	if v, _ := c.largestExcess(g, 0); v != 1 {
 		t.Errorf("the nearest speaker is %d, want the only one that is not merged", v)

@@ -13,8 +13,7 @@ import (
 // example is the input of three speakers and what PyTorch makes of it.
 func example(t testing.TB) (in Input, want []float32) {
 	t.Helper()
-	data, err := os.ReadFile("../testdata/decoder.hubw")
-	testkit.NoError(t, err)
+	data := testkit.Must(os.ReadFile("../testdata/decoder.hubw"))(t)
 	f := weights.MustRead(data)
 	const frames = 160
 	for v := f.Tensor("frames", frames, 2); len(v) > 0; v = v[2:] {

@@ -13,8 +13,7 @@ import (
 // vectors are the stored outputs of PyTorch for a synthetic signal.
 func vectors(t *testing.T) *weights.File {
 	t.Helper()
-	data, err := os.ReadFile("../testdata/parity.hubw")
-	testkit.NoError(t, err)
+	data := testkit.Must(os.ReadFile("../testdata/parity.hubw"))(t)
 	return weights.MustRead(data)
 }
 

@@ -11,8 +11,7 @@ import (
 
 func example(t *testing.T) Report {
 	t.Helper()
-	report, err := Score([]Turn{{"a", "A", 0, 10}, {"b\x1b[2J", "A", 0, 30}}, []Turn{{"a", "x", 0, 5}}, nil, Options{})
-	testkit.NoError(t, err)
+	report := testkit.Must(Score([]Turn{{"a", "A", 0, 10}, {"b\x1b[2J", "A", 0, 30}}, []Turn{{"a", "x", 0, 5}}, nil, Options{}))(t)
 	return report
 }
 

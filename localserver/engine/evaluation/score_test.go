@@ -39,11 +39,8 @@ func TestScoreReproducesPublishedFigures(t *testing.T) {
 			{Options{Collar: 0.25}, p.collar},
 			{Options{Collar: 0.25, SkipOverlap: true}, p.single},
 		} {
-			report, err := Score(ref, hyp, uem, c.o)
-			testkit.NoError(t, err)
-			if len(report.Files) != 16 {
-				t.Errorf("%d files scored, want 16", len(report.Files))
-			}
+			report := testkit.Must(Score(ref, hyp, uem, c.o))(t)
+			testkit.Equal(t, len(report.Files), 16, "files scored")
 			if got := 100 * report.Total.DER; math.Abs(got-c.want) > 0.01 {
 				t.Errorf("latency %s, %+v: DER %.3f, published %.2f", p.latency, c.o, got, c.want)
 			}
@@ -93,8 +90,7 @@ func TestScoreByHand(t *testing.T) {
 		{"the mapping is that of the region", "A 0 10, B 10 20", "x 0 10, x 10 11, y 11 20", []Region{{"f", 10, 12}}, Options{}, 2, 0, 0, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			report, err := Score(turns(c.ref), turns(c.hyp), c.uem, c.o)
-			testkit.NoError(t, err)
+			report := testkit.Must(Score(turns(c.ref), turns(c.hyp), c.uem, c.o))(t)
 			got := report.Total
 			want := Result{Total: c.total, Seconds: Seconds{c.miss, c.false_, c.confusion}}
 			want.divide()
@@ -173,8 +169,7 @@ func TestScoreAgreesWithCounting(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		ref, hyp := draw(t, "ABC", "turns"), draw(t, "wxyz", "found")
-		report, err := Score(ref, hyp, []Region{{"f", 5, 70}}, Options{})
-		testkit.NoError(t, err)
+		report := testkit.Must(Score(ref, hyp, []Region{{"f", 5, 70}}, Options{}))(t)
 		talks := func(turns []Turn, at float64) (who map[string]bool) {
 			who = map[string]bool{}
 			for _, u := range turns {
@@ -206,8 +201,7 @@ func TestScoreAgreesWithCounting(t *testing.T) {
 // shared is a folder of the material beside the repository.
 func shared(t testing.TB, path string) string {
 	t.Helper()
-	dir, err := os.Getwd()
-	testkit.NoError(t, err)
+	dir := testkit.Must(os.Getwd())(t)
 	for dir != filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			break
@@ -240,8 +234,7 @@ func readUEM(t testing.TB, path string) []Region {
 
 func fields(t testing.TB, path string) [][]string {
 	t.Helper()
-	file, err := os.Open(path)
-	testkit.NoError(t, err)
+	file := testkit.Must(os.Open(path))(t)
 	defer file.Close()
 	var all [][]string
 	for lines := bufio.NewScanner(file); lines.Scan(); {
@@ -252,7 +245,6 @@ func fields(t testing.TB, path string) [][]string {
 
 func number(t testing.TB, text string) float64 {
 	t.Helper()
-	x, err := strconv.ParseFloat(text, 64)
-	testkit.NoError(t, err)
+	x := testkit.Must(strconv.ParseFloat(text, 64))(t)
 	return x
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/weights"
+	"hubbub/protocol/testkit"
 )
 
 // A stream that continues with the channel of another one gives the frames that
@@ -20,9 +21,7 @@ func TestChannelOutlivesItsStream(t *testing.T) {
 		t.Fatalf("%d values", n)
 	}
 	raw := first.Channel().Append(nil)
-	if len(raw) != channelBytes {
-		t.Errorf("%d bytes, not %d", len(raw), channelBytes)
-	}
+	testkit.Equal(t, len(raw), channelBytes, "bytes")
 	c, rest, err := ParseChannel(append(raw, 7))
 	if err != nil || !slices.Equal(rest, []byte{7}) {
 		t.Fatalf("%v, and %v follows", err, rest)

@@ -11,8 +11,7 @@ import (
 
 // TestParity compares with what PyTorch and SciPy make of a synthetic signal.
 func TestParity(t *testing.T) {
-	data, err := os.ReadFile("../testdata/parity.hubw")
-	testkit.NoError(t, err)
+	data := testkit.Must(os.ReadFile("../testdata/parity.hubw"))(t)
 	p := weights.MustRead(data)
 	signal := p.Tensor("signal", 6*SampleRate)
 	n := Frames(len(signal))

@@ -58,20 +58,16 @@ func TestMemory(t *testing.T) {
 		t.Skip("it takes seconds")
 	}
 	const minutes = 20
-	r, err := New(Options{})
-	testkit.NoError(t, err)
+	r := testkit.Must(New(Options{}))(t)
 	before := liveHeap()
 	long(MaxSpeakers, minutes, r.Add)
 	stored := (liveHeap() - before) / minutes / 1e6
-	result, err := r.Finish(context.Background())
-	testkit.NoError(t, err)
+	result := testkit.Must(r.Finish(context.Background()))(t)
 	after := (liveHeap() - before) / minutes / 1e6
 	t.Logf("%.2f MB per minute before, %.2f after", stored, after)
 	if stored > 0.4 || after > 0.4 {
 		t.Errorf("%.2f MB per minute before, %.2f after; want 0.4 at most", stored, after)
 	}
-	if result.Speakers != MaxSpeakers {
-		t.Errorf("%d speakers", result.Speakers)
-	}
+	testkit.Equal(t, result.Speakers, MaxSpeakers, "speakers")
 	runtime.KeepAlive(r)
 }

@@ -72,16 +72,14 @@ func meeting(t *testing.T, o Options, voices []person, seconds int, talking func
 
 func finish(t *testing.T, r *Recording) *Result {
 	t.Helper()
-	result, err := r.Finish(context.Background())
-	testkit.NoError(t, err)
+	result := testkit.Must(r.Finish(context.Background()))(t)
 	return result
 }
 
 // added is the recording of a meeting that is not finished.
 func added(t *testing.T, o Options, voices []person, seconds int, talking func(second int) (int, int)) *Recording {
 	t.Helper()
-	r, err := New(o)
-	testkit.NoError(t, err)
+	r := testkit.Must(New(o))(t)
 	const second = windowFrames / 5
 	for end := windowFrames; end <= seconds*second; end += hopFrames {
 		w := &clustering.Window{First: end - windowFrames, SpeechProbability: make([]float32, windowFrames)}
@@ -198,8 +196,7 @@ func TestManyItems(t *testing.T) {
 
 func TestSilenceHasNoTurns(t *testing.T) {
 	for _, samples := range []int{0, 1, 320, hopSamples, 5 * hopSamples} {
-		r, err := New(Options{})
-		testkit.NoError(t, err)
+		r := testkit.Must(New(Options{}))(t)
 		r.Push(make([]float32, samples))
 		result, err := r.Finish(context.Background())
 		if err != nil || len(result.Turns) != 0 || result.Speakers != 0 {
@@ -212,8 +209,7 @@ func TestSilenceHasNoTurns(t *testing.T) {
 func TestTurnsEndWithTheAudio(t *testing.T) {
 	x := enginetest.Demo(t)[14*SampleRate:] // somebody talks
 	for _, samples := range []int{48000, 48100, 48319, 48320, 48500, 48639} {
-		r, err := New(Options{})
-		testkit.NoError(t, err)
+		r := testkit.Must(New(Options{}))(t)
 		r.Push(x[:samples])
 		result, err := r.Finish(context.Background())
 		if err != nil || len(result.Turns) == 0 {
@@ -251,14 +247,11 @@ func TestPushChunks(t *testing.T) {
 	}
 	var want *Recording
 	for _, chunk := range []int{len(samples), 1600, 12345} {
-		p, err := New(Options{})
-		testkit.NoError(t, err)
+		p := testkit.Must(New(Options{}))(t)
 		for c := range slices.Chunk(samples, chunk) {
 			p.Push(c)
 		}
-		if _, err := p.Finish(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(p.Finish(context.Background()))(t)
 		if want == nil {
 			want = p
 			if len(p.windows) < 10 {
@@ -280,8 +273,7 @@ func TestPushChunks(t *testing.T) {
 // TestCancel: Finish can be interrupted at its beginning and while it decodes.
 func TestCancel(t *testing.T) {
 	for _, after := range []float64{0, clusteringShare} {
-		r, err := New(Options{})
-		testkit.NoError(t, err)
+		r := testkit.Must(New(Options{}))(t)
 		r.Push(make([]float32, 3*pageFrames*frameSamples))
 		ctx, cancel := context.WithCancel(context.Background())
 		last := 0.0

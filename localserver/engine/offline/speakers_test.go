@@ -40,8 +40,7 @@ func TestGivenCount(t *testing.T) {
 		{"of which the one with least speech goes, not the difference of the others", Options{Speakers: 2},
 			[][]cluster{atAngle(30, 0), atAngle(20, other), atAngle(3, -math.Pi/2)}, []float64{30, 20}},
 	} {
-		r, err := New(c.o)
-		testkit.NoError(t, err)
+		r := testkit.Must(New(c.o))(t)
 		var items []cluster
 		for _, list := range c.items {
 			items = append(items, list...)
@@ -50,17 +49,14 @@ func TestGivenCount(t *testing.T) {
 		for _, s := range r.cut(items) {
 			got = append(got, math.Round(s.duration))
 		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		testkit.EqualSlices(t, got, c.want, c.name)
 	}
 }
 
 // TestAssign: a speaker becomes the mean of the segment clusters that are nearest to it, with
 // the speech that it had; those that are too short are only assigned.
 func TestAssign(t *testing.T) {
-	r, err := New(Options{})
-	testkit.NoError(t, err)
+	r := testkit.Must(New(Options{}))(t)
 	say := func(angle, duration float64) window {
 		return window{clusters: []segmentCluster{{embedding: atAngle(1, angle)[0].quantised(), duration: duration, speaker: noSpeaker}}}
 	}
@@ -74,9 +70,7 @@ func TestAssign(t *testing.T) {
 		}
 	}
 	for i, want := range []int{0, 0, 0, 1} {
-		if got := r.windows[i].clusters[0].speaker; got != want {
-			t.Errorf("segment cluster %d is of speaker %d, want %d", i, got, want)
-		}
+		testkit.Equal(t, r.windows[i].clusters[0].speaker, want, "segment cluster", i, "is of speaker")
 	}
 }
 
@@ -84,17 +78,14 @@ func TestAssign(t *testing.T) {
 // window, create no speaker. Here they move the centroids of two speakers towards each other.
 func TestSimilarSpeakersAreMerged(t *testing.T) {
 	for _, c := range []struct{ min, want int }{{1, 1}, {2, 2}, {3, 2}} {
-		r, err := New(Options{MinSpeakers: c.min})
-		testkit.NoError(t, err)
+		r := testkit.Must(New(Options{MinSpeakers: c.min}))(t)
 		for _, g := range []struct{ angle, duration, fresh float64 }{
 			{0, 10, 10}, {0.8, 10, 10}, {0.39, 100, 0}, {0.41, 100, 0}, {2, r.params.MinCluster / 2, 5},
 		} {
 			r.windows = append(r.windows, window{clusters: []segmentCluster{
 				{embedding: atAngle(1, g.angle)[0].quantised(), duration: g.duration, fresh: g.fresh, speaker: noSpeaker}}})
 		}
-		if n := len(r.cut(slices.Collect(r.items()))); n != 2 {
-			t.Errorf("%d speakers before the assignment, want 2", n)
-		}
+		testkit.Equal(t, len(r.cut(slices.Collect(r.items()))), 2, "speakers before the assignment")
 		if speakers, err := r.findSpeakers(context.Background()); err != nil || len(speakers) != c.want {
 			t.Errorf("at least %d: %d speakers, %v", c.min, len(speakers), err)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/enginetest"
+	"hubbub/protocol/testkit"
 )
 
 // The filters pass what a telephone line passes.
@@ -36,9 +37,7 @@ func TestRoom(t *testing.T) {
 	if y[0] < 0.9 || y[0] > 1.1 || tail < 0.3 || tail > 1.2 {
 		t.Errorf("the direct sound is %.2f, the energy of the reflections %.2f", y[0], tail)
 	}
-	if z := simulateFarField(x); z[rate/3] != y[rate/3] {
-		t.Error("the same audio sounds differently the second time")
-	}
+	testkit.Equal(t, simulateFarField(x)[rate/3], y[rate/3], "the same audio sounds differently the second time")
 }
 
 // The embeddings of one voiceprint are similar, and not the same.

@@ -18,8 +18,7 @@ func cut(x []float32, from, to float64) []float32 { return x[int(from*rate):int(
 
 func made(t *testing.T, samples []float32) Voiceprint {
 	t.Helper()
-	v, err := Make(samples)
-	testkit.NoError(t, err)
+	v := testkit.Must(Make(samples))(t)
 	return v
 }
 
@@ -117,8 +116,7 @@ func TestWrittenVoiceprints(t *testing.T) {
 			t.Errorf("condition %d: cosine %g after reading", k, c)
 		}
 	}
-	made, err := Version(text)
-	testkit.NoError(t, err)
+	made := testkit.Must(Version(text))(t)
 	foreign := strings.Replace(text, made, "0.1", 1)
 	former := strings.Replace(text, magic, "hubbub-voiceprint-1:", 1)
 	later := strings.Replace(text, magic, "hubbub-voiceprint-10:", 1)

@@ -28,14 +28,11 @@ func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 // connect starts a NATS server on a data folder, until the end of the test.
 func connect(t *testing.T, dir string) jetstream.JetStream {
 	t.Helper()
-	server, err := embedded.Start(dir, slog.New(slog.DiscardHandler))
-	testkit.NoError(t, err)
+	server := testkit.Must(embedded.Start(dir, slog.New(slog.DiscardHandler)))(t)
 	t.Cleanup(func() { testkit.NoError(t, server.Stop()) })
-	conn, err := nats.Connect("", nats.InProcessServer(server))
-	testkit.NoError(t, err)
+	conn := testkit.Must(nats.Connect("", nats.InProcessServer(server)))(t)
 	t.Cleanup(conn.Close)
-	js, err := jetstream.New(conn)
-	testkit.NoError(t, err)
+	js := testkit.Must(jetstream.New(conn))(t)
 	return js
 }
 
@@ -92,8 +89,7 @@ func TestWriteAndRestore(t *testing.T) {
 		t.Errorf("%q %v", raw, err)
 	}
 	js := connect(t, to)
-	bucket, err := js.KeyValue(context.Background(), "records")
-	testkit.NoError(t, err)
+	bucket := testkit.Must(js.KeyValue(context.Background(), "records"))(t)
 	if entry, err := bucket.Get(context.Background(), "a"); err != nil || string(entry.Value()) != "new" || entry.Revision() != 2 {
 		t.Errorf("%+v %v", entry, err)
 	}
@@ -122,13 +118,11 @@ func TestRestoreIntoAFolderInUse(t *testing.T) {
 // What is not a complete backup is refused, and leaves nothing behind.
 func TestBackupThatIsNotComplete(t *testing.T) {
 	_, whole := filled(t)
-	archive, err := zip.NewReader(bytes.NewReader(whole), int64(len(whole)))
-	testkit.NoError(t, err)
+	archive := testkit.Must(zip.NewReader(bytes.NewReader(whole), int64(len(whole))))(t)
 	cases := map[string][]byte{"empty": {}, "text": []byte("no backup"), "cut in half": whole[:len(whole)/2],
 		"one byte short": whole[:len(whole)-1], "of another": bytes.Replace(whole, []byte(`"format": 1`), []byte(`"format": 9`), 1)}
 	for _, f := range archive.File {
-		at, err := f.DataOffset()
-		testkit.NoError(t, err)
+		at := testkit.Must(f.DataOffset())(t)
 		changed := slices.Clone(whole)
 		changed[at+int64(f.UncompressedSize64)/2] ^= 1
 		cases["a changed "+f.Name] = changed
@@ -141,8 +135,7 @@ func TestBackupThatIsNotComplete(t *testing.T) {
 		var out bytes.Buffer
 		w := zip.NewWriter(&out)
 		h.Name = manifestEntry
-		entry, err := w.CreateRaw(&h)
-		testkit.NoError(t, err)
+		entry := testkit.Must(w.CreateRaw(&h))(t)
 		_, _ = entry.Write([]byte("\x03\x00\x00"))
 		testkit.NoError(t, w.Close())
 		cases[name] = out.Bytes()
@@ -166,8 +159,6 @@ func TestEntriesOfABackup(t *testing.T) {
 		"streams/": false, "streams/a/b": false, `streams/..\x`: false, "files/": false, "files/../x": false, "files//x": false,
 		"files/jetstream/x": false, "files/lock": false, "x": false, "/etc/passwd": false, "files//etc/passwd": false,
 	} {
-		if got := validEntry(name); got != want {
-			t.Errorf("%q: %v", name, got)
-		}
+		testkit.Equal(t, validEntry(name), want, name)
 	}
 }

@@ -41,8 +41,7 @@ func TestLittleOfADamagedRecordIsHashed(t *testing.T) {
 		"small numbers": pcm(func(i int) int16 { return int16((i%2 - 1) & random.IntN(1<<14)) }),
 	} {
 		key := sha256.Sum256(nil)
-		digest, err := highwayhash.NewDigest64(key[:])
-		testkit.NoError(t, err)
+		digest := testkit.Must(highwayhash.NewDigest64(key[:]))(t)
 		h := &countingHash{Hash64: digest}
 		for at := range raw {
 			if recordAt(h, raw[at:]) > 0 {

@@ -28,8 +28,7 @@ func TestGuardOfAKilledProcess(t *testing.T) {
 		return err == nil && string(raw) == name
 	}
 	check := func() error {
-		g, err := NewGuard(dir)
-		testkit.NoError(t, err)
+		g := testkit.Must(NewGuard(dir))(t)
 		return g.Check()
 	}
 	killed := func() {
@@ -48,9 +47,7 @@ func TestGuardOfAKilledProcess(t *testing.T) {
 		t.Error("the second names remain")
 	}
 	killed()
-	if _, err := Purge(dir, true); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(Purge(dir, true))(t)
 	testkit.NoError(t, CheckAccess(dir))
 	if has("A") || has("B") {
 		t.Errorf("purged, A is there: %v, B: %v", has("A"), has("B"))

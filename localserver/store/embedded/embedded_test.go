@@ -28,18 +28,13 @@ func TestRestart(t *testing.T) {
 	s, err := Start(dir, slog.New(slog.DiscardHandler))
 	testkit.NoError(t, err)
 	t.Cleanup(func() { testkit.NoError(t, s.Stop()) })
-	conn, err := nats.Connect("", nats.InProcessServer(s), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond))
-	testkit.NoError(t, err)
+	conn := testkit.Must(nats.Connect("", nats.InProcessServer(s), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond)))(t)
 	t.Cleanup(conn.Close)
-	js, err := jetstream.New(conn)
-	testkit.NoError(t, err)
+	js := testkit.Must(jetstream.New(conn))(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	bucket, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "b"})
-	testkit.NoError(t, err)
-	if _, err := bucket.Put(ctx, "key", []byte("value")); err != nil {
-		t.Fatal(err)
-	}
+	bucket := testkit.Must(js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "b"}))(t)
+	testkit.Must(bucket.Put(ctx, "key", []byte("value")))(t)
 	testkit.NoError(t, s.Check(t.Context()))
 	testkit.NoError(t, s.Restart())
 	if !s.server.JetStreamConfig().SyncAlways {
@@ -89,8 +84,7 @@ func TestStopped(t *testing.T) {
 // A health check that fails is no warning of its own: it is repeated as long as the disk is full.
 func TestHealthChecksAreNotLogged(t *testing.T) {
 	var log bytes.Buffer
-	s, err := Start(t.TempDir(), slog.New(slog.NewTextHandler(&log, nil)))
-	testkit.NoError(t, err)
+	s := testkit.Must(Start(t.TempDir(), slog.New(slog.NewTextHandler(&log, nil))))(t)
 	t.Cleanup(func() { testkit.NoError(t, s.Stop()) })
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
@@ -174,7 +168,5 @@ func TestHealthCheckThatFailsOnce(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v after %d checks", err, checks)
 	}
-	if err := persistent(func() error { return failed }); err != failed {
-		t.Error(err)
-	}
+	testkit.Equal(t, persistent(func() error { return failed }), failed)
 }

@@ -42,11 +42,9 @@ func TestSecondNamesThatCannotBeRemoved(t *testing.T) {
 	none.Cur = 0
 	ready := func() {}
 	dir := t.TempDir()
-	s, err := Start(dir, slog.New(onReady{slog.DiscardHandler, func() { ready() }}))
-	testkit.NoError(t, err)
+	s := testkit.Must(Start(dir, slog.New(onReady{slog.DiscardHandler, func() { ready() }})))(t)
 	t.Cleanup(func() { testkit.NoError(t, s.Stop()) })
-	conn, err := nats.Connect("", nats.InProcessServer(s))
-	testkit.NoError(t, err)
+	conn := testkit.Must(nats.Connect("", nats.InProcessServer(s)))(t)
 	js, err := jetstream.New(conn)
 	testkit.NoError(t, err)
 	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "A"})

@@ -18,8 +18,7 @@ import (
 // service is a fake service whose streams are served by do.
 func service(t *testing.T, do func(conn *websocket.Conn)) *client.Client {
 	t.Helper()
-	c, err := client.New(client.Options{BaseURL: protocoltest.Serve(t, protocoltest.Service{Stream: do}.Handler()), APIKey: "k"})
-	testkit.NoError(t, err)
+	c := testkit.Must(client.New(client.Options{BaseURL: protocoltest.Serve(t, protocoltest.Service{Stream: do}.Handler()), APIKey: "k"}))(t)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -59,8 +58,7 @@ func TestLag(t *testing.T) {
 		_, _, _ = conn.ReadMessage()
 	})
 	began := time.Now()
-	tally, err := sendLoad(t, c, 0.75)
-	testkit.NoError(t, err)
+	tally := testkit.Must(sendLoad(t, c, 0.75))(t)
 	if took := time.Since(began); took < 800*time.Millisecond {
 		t.Errorf("8 chunks in %v: not real time", took)
 	}
@@ -125,10 +123,8 @@ func TestDrops(t *testing.T) {
 	})
 	tally := &tally{now: Report{Streams: 1}}
 	s := &stream{Options{Client: c, Samples: make([]float32, 80*protocol.ChunkSamples)}, tally}
-	live, err := c.CreateStream(context.Background(), nil)
-	testkit.NoError(t, err)
-	wire, err := c.OpenStream(context.Background(), live.URL)
-	testkit.NoError(t, err)
+	live := testkit.Must(c.CreateStream(context.Background(), nil))(t)
+	wire := testkit.Must(c.OpenStream(context.Background(), live.URL))(t)
 	defer wire.Close()
 	close(slow)
 	// As if the connection had been stuck for seven seconds.

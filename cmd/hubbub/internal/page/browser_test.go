@@ -7,6 +7,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/export/browsertest"
+	"hubbub/protocol/testkit"
 )
 
 // TestPage follows a session in a real browser, with text that is out for harm.
@@ -26,9 +27,7 @@ func TestPage(t *testing.T) {
 	s.turn("SPEAKER_01", 3, `<img src=x onerror=alert(1)> and "more"`)
 	s.turn("SPEAKER_02", 5, "صباح الخير")
 	b.Until(`document.querySelectorAll("#said li").length === 2 && !document.body.classList.contains("wordless")`)
-	if got := b.Eval(`document.querySelector("#said li span").textContent`); got != `<img src=x onerror=alert(1)> and "more"` {
-		t.Errorf("%v", got)
-	}
+	testkit.Equal(t, b.Eval(`document.querySelector("#said li span").textContent`), `<img src=x onerror=alert(1)> and "more"`)
 	s.line.SetText(protocol.Turn{Speaker: "SPEAKER_00", Start: 1, End: 2, Text: "late, and first"})
 	b.Until(`document.querySelector("#said li span").textContent === "late, and first"`)
 	// The bars are drawn in the colours of the lanes.
@@ -55,9 +54,7 @@ func TestPage(t *testing.T) {
 	b.Until(`!document.getElementById("newest").hidden`)
 	s.turn("SPEAKER_02", 100, "the last line")
 	b.Until(`document.querySelector("#said").lastChild.textContent.includes("the last line")`)
-	if b.Eval(`document.getElementById("transcript").scrollTop`) != 0.0 {
-		t.Error("the transcript moved under its reader")
-	}
+	testkit.Equal(t, b.Eval(`document.getElementById("transcript").scrollTop`), 0.0, "the transcript moved under its reader")
 	b.Click("#newest")
 	b.Until(inSight)
 
@@ -105,9 +102,7 @@ func captions(t *testing.T, b *browsertest.Browser, s *talk, server *Server) {
 	b.Navigate(server.URL() + "?captions")
 	b.Until(`document.querySelector("#said")?.lastChild?.textContent.includes("the last line")`)
 	for _, id := range []string{"document.documentElement", "document.body"} {
-		if got := b.Eval(`getComputedStyle(` + id + `).backgroundColor`); got != "rgba(0, 0, 0, 0)" {
-			t.Errorf("%s is %v", id, got)
-		}
+		testkit.Equal(t, b.Eval(`getComputedStyle(`+id+`).backgroundColor`), "rgba(0, 0, 0, 0)", id, "is")
 	}
 	two := `(() => { const li = document.querySelector("#said li"); return Math.round(said.offsetHeight / parseFloat(getComputedStyle(li).lineHeight)) === 2; })()`
 	b.Until(two)

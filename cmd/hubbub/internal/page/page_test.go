@@ -72,8 +72,7 @@ func (s *talk) annotate(t *testing.T, f func(protocol.Annotations) (protocol.Ann
 
 func serve(t *testing.T, s *talk) *Server {
 	t.Helper()
-	server, err := Listen("127.0.0.1:0", s.state)
-	testkit.NoError(t, err)
+	server := testkit.Must(Listen("127.0.0.1:0", s.state))(t)
 	t.Cleanup(func() {
 		if err := server.Close(); err != nil {
 			t.Error(err)
@@ -95,8 +94,7 @@ type client struct {
 
 func follow(t *testing.T, url string) *client {
 	t.Helper()
-	r, err := http.Get(url + "/events")
-	testkit.NoError(t, err)
+	r := testkit.Must(http.Get(url + "/events"))(t)
 	t.Cleanup(func() { _ = r.Body.Close() })
 	if r.StatusCode != http.StatusOK || r.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("%s, %s", r.Status, r.Header.Get("Content-Type"))
@@ -259,11 +257,9 @@ func TestRequests(t *testing.T) {
 		{"GET", server.URL() + "/other", "", 404},
 		{"POST", server.URL(), "", 405},
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), c.method, c.url, nil)
-		testkit.NoError(t, err)
+		r := testkit.Must(http.NewRequestWithContext(t.Context(), c.method, c.url, nil))(t)
 		r.Host = c.host
-		w, err := http.DefaultClient.Do(r)
-		testkit.NoError(t, err)
+		w := testkit.Must(http.DefaultClient.Do(r))(t)
 		body, _ := io.ReadAll(w.Body)
 		_ = w.Body.Close()
 		if w.StatusCode != c.status {
@@ -282,8 +278,7 @@ func TestClientsAreLimited(t *testing.T) {
 	s := newTalk()
 	server := serve(t, s)
 	server.clients.Add(maxClients)
-	r, err := http.Get(server.URL() + "/events")
-	testkit.NoError(t, err)
+	r := testkit.Must(http.Get(server.URL() + "/events"))(t)
 	_ = r.Body.Close()
 	if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
 		t.Errorf("%s", r.Status)

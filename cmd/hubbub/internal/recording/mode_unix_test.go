@@ -66,11 +66,8 @@ func TestFileModes(t *testing.T) {
 			t.Fatal(err, exportErr, exported)
 		}
 		for _, name := range []string{NotesFile, filepath.Join("export", export.RTTM.File())} {
-			info, err := os.Stat(filepath.Join(dir, name))
-			testkit.NoError(t, err)
-			if want := os.FileMode(0o666 &^ umask); info.Mode().Perm() != want {
-				t.Errorf("with umask %03o, %s has mode %03o, want %03o", umask, name, info.Mode().Perm(), want)
-			}
+			info := testkit.Must(os.Stat(filepath.Join(dir, name)))(t)
+			testkit.Equal(t, info.Mode().Perm(), os.FileMode(0o666&^umask), "with umask", umask, name, "has mode")
 		}
 	}
 }

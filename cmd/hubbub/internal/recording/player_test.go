@@ -33,8 +33,7 @@ func tape(t *testing.T) *Recording {
 	for name, text := range files {
 		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	r, err := Read(context.Background(), dir)
-	testkit.NoError(t, err)
+	r := testkit.Must(Read(context.Background(), dir))(t)
 	return r
 }
 
@@ -44,8 +43,7 @@ func TestDestroyedEvents(t *testing.T) {
 	for _, content := range []string{"", "\x00\x00\x00\n\x00", strings.Repeat(`{"type":"diarization_speaker_start","data":{"speaker":"A"}}`+"\n", 3)} {
 		dir := tape(t).Dir
 		testkit.NoError(t, os.WriteFile(filepath.Join(dir, EventsFile), []byte(content), 0o600))
-		r, err := Read(t.Context(), dir)
-		testkit.NoError(t, err)
+		r := testkit.Must(Read(t.Context(), dir))(t)
 		want := []protocol.Turn{{Speaker: "A", Start: 1, End: 4.5}, {Speaker: "B", Start: 3.5, End: 9}}
 		if got := r.Turns(); !slices.Equal(got, want) || !slices.Contains(r.Warnings, "events.ndjson has no turns; the turns were taken from turns.rttm") {
 			t.Errorf("%q: turns %v, want %v; %q", content, got, want, r.Warnings)
@@ -68,8 +66,7 @@ func TestTooManyLabels(t *testing.T) {
 			}
 		}
 		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text.String()), 0o600))
-		r, err := Read(t.Context(), dir)
-		testkit.NoError(t, err)
+		r := testkit.Must(Read(t.Context(), dir))(t)
 		want := "events that are left out, because a session has at most 64 labels and 262144 turns: 2"
 		if len(r.Turns()) != protocol.MaxLabels || !slices.Contains(r.Warnings, want) {
 			t.Errorf("%s: %d turns, warnings %q", name, len(r.Turns()), r.Warnings)
@@ -83,11 +80,9 @@ func TestTooManyMessages(t *testing.T) {
 	maxEvents = 4
 	dir := tape(t).Dir
 	file := filepath.Join(dir, EventsFile)
-	raw, err := os.ReadFile(file)
-	testkit.NoError(t, err)
+	raw := testkit.Must(os.ReadFile(file))(t)
 	testkit.NoError(t, os.WriteFile(file, append(raw, strings.Repeat("0\n", 10)...), 0o600))
-	r, err := Read(t.Context(), dir)
-	testkit.NoError(t, err)
+	r := testkit.Must(Read(t.Context(), dir))(t)
 	if want := "lines of events.ndjson that are left out, because a recording has at most 4 messages: "; len(r.events) != 4 ||
 		!slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, want) }) {
 		t.Errorf("%d messages; %q", len(r.events), r.Warnings)
@@ -95,8 +90,7 @@ func TestTooManyMessages(t *testing.T) {
 	testkit.NoError(t, os.Remove(file))
 	line := "SPEAKER a 1 0.5 1.0 <NA> <NA> A <NA> <NA>\n"
 	testkit.NoError(t, os.WriteFile(filepath.Join(dir, TurnsFile), []byte(strings.Repeat(line, 9)), 0o600))
-	r, err = Read(t.Context(), dir)
-	testkit.NoError(t, err)
+	r = testkit.Must(Read(t.Context(), dir))(t)
 	if want := "lines of turns.rttm that are left out, because a recording has at most 4 messages: 7"; len(r.events) != 4 || !slices.Contains(r.Warnings, want) {
 		t.Errorf("%d messages; %q", len(r.events), r.Warnings)
 	}
@@ -115,12 +109,10 @@ func TestMissingArrival(t *testing.T) {
 	for missing := range 3 {
 		r := tape(t)
 		want := r.Turns()
-		raw, err := os.ReadFile(r.path(ArrivalsFile))
-		testkit.NoError(t, err)
+		raw := testkit.Must(os.ReadFile(r.path(ArrivalsFile)))(t)
 		lines := slices.Collect(bytes.Lines(raw))
 		testkit.NoError(t, os.WriteFile(r.path(ArrivalsFile), bytes.Join(slices.Delete(lines, missing, missing+1), nil), 0o600))
-		r, err = Read(t.Context(), r.Dir)
-		testkit.NoError(t, err)
+		r = testkit.Must(Read(t.Context(), r.Dir))(t)
 		warned := slices.Contains(r.Warnings, "events.ndjson does not fit arrivals.ndjson; the turns were taken from turns.rttm")
 		if got := r.Turns(); !slices.Equal(got, want) || !warned {
 			t.Errorf("without line %d: turns %v, want %v; %q", missing, got, want, r.Warnings)
@@ -141,8 +133,7 @@ func TestMissingArrival(t *testing.T) {
 	for name, text := range map[string]string{EventsFile: events.String(), ArrivalsFile: arrivals.String(), TurnsFile: turns.String()} {
 		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	r, err := Read(t.Context(), dir)
-	testkit.NoError(t, err)
+	r := testkit.Must(Read(t.Context(), dir))(t)
 	if got := r.Turns(); !slices.Equal(got, want) || len(r.events) != 5 {
 		t.Errorf("turns %v, want %v; %d events, %q", got, want, len(r.events), r.Warnings)
 	}
@@ -227,21 +218,15 @@ func TestPlayer(t *testing.T) {
 	for range 20 {
 		p.Faster(1)
 	}
-	if s := p.Now(); s.Speed != MaxSpeed {
-		t.Errorf("the speed has no bound: %v", s.Speed)
-	}
+	testkit.Equal(t, p.Now().Speed, MaxSpeed, "the speed has no bound")
 	for range 40 {
 		p.Faster(-1)
 	}
-	if s := p.Now(); s.Speed != MinSpeed {
-		t.Errorf("the speed has no bound: %v", s.Speed)
-	}
+	testkit.Equal(t, p.Now().Speed, MinSpeed, "the speed has no bound")
 	for range 4 {
 		p.Faster(1)
 	}
-	if s := p.Now(); s.Speed != 1 {
-		t.Errorf("the way back does not lead to the recording's speed: %v", s.Speed)
-	}
+	testkit.Equal(t, p.Now().Speed, 1, "the way back does not lead to the recording's speed")
 }
 
 // TestPlayerSteps returns every event and turn once, in order, and none that a
@@ -252,9 +237,7 @@ func TestPlayerSteps(t *testing.T) {
 	count := func(atEnd bool) (events, turns int) {
 		t.Helper()
 		all, over := p.Take()
-		if over != atEnd {
-			t.Errorf("over is %v", over)
-		}
+		testkit.Equal(t, over, atEnd, "over")
 		for _, e := range all {
 			turns += len(e.Turns)
 			if e.Event.Raw != nil {
@@ -340,17 +323,14 @@ func TestSaveAnnotations(t *testing.T) {
 	again := SaveAnnotations(dir, store, 0) // which has the file already
 	rename("Cleo")
 	testkit.NoError(t, again.Close())
-	settings, err := r.Annotations.Rename("B", "Ben")
-	testkit.NoError(t, err)
+	settings := testkit.Must(r.Annotations.Rename("B", "Ben"))(t)
 	configured := t.TempDir()
 	testkit.NoError(t, SaveAnnotations(configured, protocol.NewAnnotationsStore(settings), 0).Close())
 	if !exists(filepath.Join(configured, NotesFile)) {
 		t.Error("the names of the settings are not saved")
 	}
 	left, _ := os.ReadDir(dir)
-	if len(left) != 1 {
-		t.Errorf("%d files are left", len(left))
-	}
+	testkit.Equal(t, len(left), 1, "files are left")
 	gone := protocol.NewAnnotationsStore(protocol.Annotations{})
 	k = SaveAnnotations(filepath.Join(dir, "gone"), gone, 0)
 	_ = gone.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(1, "") })
@@ -369,9 +349,6 @@ func TestWordsOfTheService(t *testing.T) {
 		fmt.Fprintf(&events, "%s\n", e.Raw)
 	}
 	testkit.NoError(t, os.WriteFile(filepath.Join(dir, EventsFile), events.Bytes(), 0o600))
-	r, err := Read(t.Context(), dir)
-	testkit.NoError(t, err)
-	if got := r.Content(protocol.Annotations{}).Turns; !slices.Equal(got, want) {
-		t.Errorf("turns %v, want %v", got, want)
-	}
+	r := testkit.Must(Read(t.Context(), dir))(t)
+	testkit.EqualSlices(t, r.Content(protocol.Annotations{}).Turns, want, "turns")
 }

@@ -79,8 +79,7 @@ func TestRecorderPart(t *testing.T) {
 	change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(12, "in it") })
 	change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.MoveTurn("A", 8, 12.25, "C") })
 	gaps = append(gaps, protocol.Span{Start: 16, End: 17})
-	done, err := r.Stop()
-	testkit.NoError(t, err)
+	done := testkit.Must(r.Stop())(t)
 	if done.Dir != dir || done.Length != 5 || done.Turns != 2 || done.Speakers != 2 || r.Status() != nil {
 		t.Errorf("%+v", done)
 	}
@@ -96,16 +95,12 @@ func TestRecorderPart(t *testing.T) {
 		t.Errorf("%v s, gaps %v", got.Length, got.Info.Gaps)
 	}
 	want := []protocol.Turn{{Speaker: "A", Start: 0, End: 2.25, Text: "hello"}, {Speaker: "C", Start: 1, End: 5}}
-	if !slices.Equal(got.Turns(), want) {
-		t.Errorf("turns %v, want %v", got.Turns(), want)
-	}
+	testkit.EqualSlices(t, got.Turns(), want, "turns")
 	var at []float64
 	for _, e := range got.events {
 		at = append(at, e.at)
 	}
-	if !slices.Equal(at, []float64{0, 1.5, 3}) {
-		t.Errorf("the events arrive at %v", at)
-	}
+	testkit.EqualSlices(t, at, []float64{0, 1.5, 3}, "the events arrive at")
 	if !slices.Equal(got.Annotations.Bookmarks(), []protocol.Bookmark{{At: 2, Note: "in it"}}) || got.Annotations.Name("A") != "Anna" || got.Annotations.Owner(want[0]) != "C" {
 		t.Errorf("annotations %+v", got.Annotations)
 	}
@@ -140,8 +135,7 @@ func TestRecorderWaitsForLastEvents(t *testing.T) {
 	})
 	r.Audio(chunk(20))
 	const asReceived = `{"type":"diarization_speaker_start", "data":{"timestamp":1,"speaker":"A"},"x":[]}`
-	first, err := protocol.ParseEvent([]byte(asReceived))
-	testkit.NoError(t, err)
+	first := testkit.Must(protocol.ParseEvent([]byte(asReceived)))(t)
 	r.Event(2.1, first)
 	r.Event(2.2, endOf(1.5, "A"))
 	r.Turn(protocol.Turn{Speaker: "A", Start: 1, End: 1.5})
@@ -154,8 +148,7 @@ func TestRecorderWaitsForLastEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.NoError(t, <-stopped)
-	got, err := Read(t.Context(), dir)
-	testkit.NoError(t, err)
+	got := testkit.Must(Read(t.Context(), dir))(t)
 	if want := []protocol.Turn{{Speaker: "A", Start: 1, End: 1.5}, {Speaker: "B", Start: 1.75, End: 2}}; got.Length != 2 || !slices.Equal(got.Turns(), want) {
 		t.Errorf("%v s, %v", got.Length, got.Turns())
 	}
@@ -220,9 +213,7 @@ func TestRecorderConcurrent(t *testing.T) {
 		dir := filepath.Join(dirs, string(rune('a'+i)))
 		testkit.NoError(t, r.Start(dir))
 		testkit.Eventually(t, "audio", func() bool { return r.Status().Length > 0 })
-		if _, err := r.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(r.Stop())(t)
 		if got, err := Read(t.Context(), dir); err != nil || len(got.Warnings) != 0 {
 			t.Errorf("%v, warnings %q", err, got.Warnings)
 		}

@@ -28,8 +28,7 @@ import (
 // create records a microphone into a new folder.
 func create(t *testing.T) *Writer {
 	t.Helper()
-	w, err := createIn(filepath.Join(t.TempDir(), "rec"))
-	testkit.NoError(t, err)
+	w := testkit.Must(createIn(filepath.Join(t.TempDir(), "rec")))(t)
 	return w
 }
 
@@ -63,8 +62,7 @@ func TestWriterThatCannotBegin(t *testing.T) {
 		t.Fatal("no error")
 	}
 	info.Latency = 1
-	w, err := newWriter(dir, info, nil)
-	testkit.NoError(t, err)
+	w := testkit.Must(newWriter(dir, info, nil))(t)
 	w.begin(protocol.NewAnnotationsStore(protocol.Annotations{}), 0)
 	w.Audio(chunk(0))
 	testkit.NoError(t, w.Close(nil))
@@ -92,9 +90,7 @@ func TestWriter(t *testing.T) {
 	if s := w.Status(); s.Length != 2 || s.Bytes <= 64000 || s.Bytes > 65000 || s.Free == 0 || s.Failure != nil {
 		t.Errorf("%+v", s)
 	}
-	if w.dropped.Load() != 0 {
-		t.Errorf("%d chunks are missing", w.dropped.Load())
-	}
+	testkit.Equal(t, w.dropped.Load(), 0, "chunks are missing")
 	r, err := Read(t.Context(), w.dir)
 	if err != nil || len(r.Warnings) != 0 {
 		t.Fatalf("%v, warnings %q", err, r.Warnings)
@@ -102,9 +98,7 @@ func TestWriter(t *testing.T) {
 	if r.Length != 2 || r.Info.Latency != 2 || r.Info.Source != "a microphone" || r.Info.Ended == nil || r.Info.Started.IsZero() || !slices.Equal(r.Info.Gaps, []protocol.Span{{Start: 0.1, End: 0.2}}) {
 		t.Errorf("length %v, %+v", r.Length, r.Info)
 	}
-	if want := []protocol.Turn{{Speaker: "A", Start: 0.75, End: 1.25}}; !slices.Equal(r.Turns(), want) {
-		t.Errorf("turns %v", r.Turns())
-	}
+	testkit.EqualSlices(t, r.Turns(), []protocol.Turn{{Speaker: "A", Start: 0.75, End: 1.25}}, "turns")
 	if len(r.events) != 2 || r.events[0].at != 1.1 || r.events[1].at != 1.9 {
 		t.Errorf("events arrived at %+v", r.events)
 	}
@@ -172,8 +166,7 @@ func TestBrokenDisk(t *testing.T) {
 func TestCreateRefuses(t *testing.T) {
 	w := create(t)
 	testkit.NoError(t, w.Close(nil))
-	before, err := os.ReadFile(w.Path(SessionFile))
-	testkit.NoError(t, err)
+	before := testkit.Must(os.ReadFile(w.Path(SessionFile)))(t)
 	for dir, want := range map[string]string{w.dir: "holds a recording already", w.Path(SessionFile): "cannot record", w.Path(SessionFile) + "/x": "cannot record"} {
 		if _, err := newWriter(dir, Info{}, nil); err == nil || !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
 			t.Errorf("%s: %v", dir, err)
@@ -195,8 +188,7 @@ func TestWriteExport(t *testing.T) {
 	if err := write(false); !errors.Is(err, os.ErrExist) || hint.Of(err) == "" {
 		t.Errorf("an existing file: %v", err)
 	}
-	first, err := os.ReadFile(path)
-	testkit.NoError(t, err)
+	first := testkit.Must(os.ReadFile(path))(t)
 	testkit.NoError(t, os.WriteFile(path, append(first, "more"...), 0o600))
 	testkit.NoError(t, write(true))
 	if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, first) {
@@ -250,24 +242,20 @@ func TestMissingChunks(t *testing.T) {
 	loud.Seq = 50
 	w.Audio(loud)
 	testkit.NoError(t, w.Close(nil))
-	source, err := capture.Open(t.Context(), capture.Spec{Input: w.Path(AudioFile)})
-	testkit.NoError(t, err)
+	source := testkit.Must(capture.Open(t.Context(), capture.Spec{Input: w.Path(AudioFile)}))(t)
 	var seen []int64
 	for c := range capture.NewChunkReader(t.Context(), source, capture.Fast).Chunks() {
 		if c.Level.RMS > 0.1 {
 			seen = append(seen, c.Seq)
 		}
 	}
-	if !slices.Equal(seen, []int64{0, 50}) {
-		t.Errorf("sound in the chunks %v, want 0 and 50", seen)
-	}
+	testkit.EqualSlices(t, seen, []int64{0, 50}, "sound in the chunks")
 }
 
 // recorded are the samples of a file that may still be written.
 func recorded(t *testing.T, path string) []float32 {
 	t.Helper()
-	source, err := capture.Open(t.Context(), capture.Spec{Input: path})
-	testkit.NoError(t, err)
+	source := testkit.Must(capture.Open(t.Context(), capture.Spec{Input: path}))(t)
 	defer source.Close()
 	var all []float32
 	for c := range capture.NewChunkReader(t.Context(), source, capture.Fast).Chunks() {
@@ -287,8 +275,7 @@ func TestRecordingInProgress(t *testing.T) {
 		w.Audio(c)
 		size := audiofile.WAVHeaderBytes + 2*capture.ChunkSamples*(seq+1)
 		testkit.Eventually(t, "a complete file", func() bool {
-			b, err := os.ReadFile(w.Path(AudioFile))
-			testkit.NoError(t, err)
+			b := testkit.Must(os.ReadFile(w.Path(AudioFile)))(t)
 			return int64(len(b)) == size && bytes.Equal(b[:audiofile.WAVHeaderBytes], audiofile.WAVHeader(size-audiofile.WAVHeaderBytes))
 		})
 	}
@@ -333,8 +320,7 @@ func TestKilledRecorder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "rec")
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asChild+"="+dir)
-	out, err := cmd.StdoutPipe()
-	testkit.NoError(t, err)
+	out := testkit.Must(cmd.StdoutPipe())(t)
 	testkit.Start(t, cmd)
 	var times []time.Time
 	for lines := bufio.NewScanner(out); len(times) < 25 && lines.Scan(); {

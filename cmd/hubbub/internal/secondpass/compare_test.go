@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 )
 
 // annotated are annotations of one edit after the other.
@@ -80,9 +81,7 @@ func TestRelabel(t *testing.T) {
 		}
 	}
 	live := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0, End: 5, Match: "Sam"}}
-	if got := Relabel(live, []protocol.Turn{turn("SPEAKER_00", 0, 4)}, protocol.Annotations{}); got[0].Match != "Sam" {
-		t.Errorf("a recognised person is %q, want Sam", got[0].Match)
-	}
+	testkit.Equal(t, Relabel(live, []protocol.Turn{turn("SPEAKER_00", 0, 4)}, protocol.Annotations{})[0].Match, "Sam", "a recognised person")
 	// As on the screen: a merged label that is not recognised does not take the name
 	// away, and a moved turn does not take it along.
 	live = append(live, turn("SPEAKER_02", 10, 20), turn("SPEAKER_01", 20, 30))

@@ -29,9 +29,7 @@ func TestProgressText(t *testing.T) {
 		{&Progress{files: 1, begun: 1, total: time.Hour, processed: time.Hour, compared: time.Hour, recognised: time.Minute}, 10 * time.Second, "1h0m0s of 1h0m0s, 100 %, words of 1m0s"},
 		{&Progress{files: 2000, begun: 2000, total: 2000 * time.Hour, processed: 1000 * time.Hour, compared: 1000 * time.Hour}, 10 * time.Second, "1000h0m0s of 2000h0m0s, 50 %, 10s left"},
 	} {
-		if got := c.p.text(c.elapsed); got != c.want {
-			t.Errorf("%q, want %q", got, c.want)
-		}
+		testkit.Equal(t, c.p.text(c.elapsed), c.want)
 	}
 }
 
@@ -58,9 +56,7 @@ func TestProgressOfDamagedFiles(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got, want := p.text(time.Minute), "2s of 4s, 50 %, 1m0s left"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	testkit.Equal(t, p.text(time.Minute), "2s of 4s, 50 %, 1m0s left")
 }
 
 // wavHeader is the header of so many bytes of samples: 16 kHz, mono, 16 bits.

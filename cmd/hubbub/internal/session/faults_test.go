@@ -25,8 +25,7 @@ func TestUnknownMessagesAreReported(t *testing.T) {
 		protocoltest.CloseWith(conn, websocket.CloseNormalClosure, "")
 	}}
 	var out, errs testkit.Buffer
-	d, err := NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: "lines", Allowed: []string{"lines"}})
-	testkit.NoError(t, err)
+	d := testkit.Must(NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: "lines", Allowed: []string{"lines"}}))(t)
 	s, _ := liveWith(t, service, "", client.ResilientOptions{Unpaced: true})
 	testkit.NoError(t, Run(t.Context(), s, d))
 	if text := errs.String(); !strings.Contains(text, "no turns, but messages of unknown types: 1; `hubbub conform`") || strings.Contains(text, "no speech") {
@@ -78,9 +77,7 @@ func TestFaultyMessagesAreReported(t *testing.T) {
 // TestWaitForTheService: a service that answers no pings is not said to be behind.
 func TestWaitForTheService(t *testing.T) {
 	stats := client.StreamStats{Behind: 8 * time.Second}
-	if text := describeWait(stats); text != "the input has ended; waiting for the service" {
-		t.Error(text)
-	}
+	testkit.Equal(t, describeWait(stats), "the input has ended; waiting for the service")
 	stats.RTT = time.Second
 	if text := describeWait(stats); !strings.HasSuffix(text, "service, which is 8 s behind") {
 		t.Error(text)
@@ -102,9 +99,7 @@ func TestWaitNotices(t *testing.T) {
 			}()
 			d := &noticeTimes{stub: newStub(false), began: time.Now()}
 			testkit.NoError(t, l.receive(d))
-			if want := []time.Duration{length + waitNotice, length + 2*waitNotice}; !slices.Equal(d.at, want) {
-				t.Errorf("notices after %v, want %v", d.at, want)
-			}
+			testkit.EqualSlices(t, d.at, []time.Duration{length + waitNotice, length + 2*waitNotice}, "notices after")
 		})
 	}
 }

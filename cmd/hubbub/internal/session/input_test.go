@@ -49,9 +49,7 @@ func TestReportInput(t *testing.T) {
 	} {
 		var d noticed
 		testkit.NoError(t, reportInput(c.was, c.is, &d))
-		if got := strings.Join(d.texts, "\n"); got != c.want {
-			t.Errorf("%+v, then %+v: %q, want %q", c.was, c.is, got, c.want)
-		}
+		testkit.Equal(t, strings.Join(d.texts, "\n"), c.want, c.was, "then", c.is)
 	}
 }
 

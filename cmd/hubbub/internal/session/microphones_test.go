@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hubbub/capture/device"
+	"hubbub/protocol/testkit"
 )
 
 // TestOpenDevice: the microphone in use is the one with that name in its sound system, whatever its number is now.
@@ -17,9 +18,7 @@ func TestOpenDevice(t *testing.T) {
 	}{
 		{"default", "ALSA", 1, 0}, {"Desk", "parec", 1, 1}, {"Headset", "parec", 7, 2}, {"Headset", "parec", 2, 3}, {"Headset", "ALSA", 0, 4}, {"gone", "parec", 0, -1},
 	} {
-		if got := openDevice(list, device.Device{Name: c.name, HostAPI: c.system, Number: c.number}); got != c.want {
-			t.Errorf("%+v: %d", c, got)
-		}
+		testkit.Equal(t, openDevice(list, device.Device{Name: c.name, HostAPI: c.system, Number: c.number}), c.want, c)
 	}
 }
 
@@ -27,9 +26,7 @@ func TestOpenDevice(t *testing.T) {
 func TestLastingInput(t *testing.T) {
 	devices := []device.Device{{Name: "Desk", Input: "mic:0"}, {Name: "USB", Input: "mic:1"}, {Name: "usb", Input: "mic:2"}, {Name: "Desk", Input: "parec:0"}}
 	for i, want := range []string{"mic:Desk", "mic:1", "mic:2", "parec:Desk"} {
-		if got := lastingInput(devices, devices[i]); got != want {
-			t.Errorf("%+v: %q, want %q", devices[i], got, want)
-		}
+		testkit.Equal(t, lastingInput(devices, devices[i]), want, devices[i])
 	}
 }
 

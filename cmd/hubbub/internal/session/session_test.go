@@ -69,8 +69,7 @@ func (d *stub) turn(t protocol.Turn) error {
 // newClient is a client of a fake service.
 func newClient(t *testing.T, s protocoltest.Service) *client.Client {
 	t.Helper()
-	c, err := client.New(client.Options{BaseURL: protocoltest.Serve(t, s.Handler()), APIKey: "key"})
-	testkit.NoError(t, err)
+	c := testkit.Must(client.New(client.Options{BaseURL: protocoltest.Serve(t, s.Handler()), APIKey: "key"}))(t)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -84,14 +83,11 @@ func live(t *testing.T, s protocoltest.Service, dir string) (*Live, *recording.R
 func liveWith(t *testing.T, s protocoltest.Service, dir string, o client.ResilientOptions) (*Live, *recording.Recorder) {
 	t.Helper()
 	wav := filepath.Join(t.TempDir(), "talk.wav")
-	w, err := audiofile.CreateWAV(wav)
-	testkit.NoError(t, err)
+	w := testkit.Must(audiofile.CreateWAV(wav))(t)
 	testkit.NoError(t, w.Write(make([]float32, capture.SampleRate/2)))
 	testkit.NoError(t, w.Close())
-	source, err := capture.Open(t.Context(), capture.Spec{Input: wav})
-	testkit.NoError(t, err)
-	stream, err := newClient(t, s).OpenResilient(t.Context(), o)
-	testkit.NoError(t, err)
+	source := testkit.Must(capture.Open(t.Context(), capture.Spec{Input: wav}))(t)
+	stream := testkit.Must(newClient(t, s).OpenResilient(t.Context(), o))(t)
 	t.Cleanup(stream.Close)
 	annotations := protocol.NewAnnotationsStore(protocol.Annotations{})
 	recorder := recording.NewRecorder(recording.NewInfo("test", source.Info(), "server", time.Second, capture.Fast), annotations)
@@ -117,8 +113,7 @@ func oneTurnWatched(w http.ResponseWriter, r *http.Request) {
 
 func watched(t *testing.T, s protocoltest.Service) *Watched {
 	t.Helper()
-	stream, err := newClient(t, s).Watch(t.Context(), protocoltest.ID, time.Minute, false)
-	testkit.NoError(t, err)
+	stream := testkit.Must(newClient(t, s).Watch(t.Context(), protocoltest.ID, time.Minute, false))(t)
 	t.Cleanup(stream.Close)
 	annotations := protocol.NewAnnotationsStore(protocol.Annotations{})
 	recorder := recording.NewRecorder(recording.Info{Watched: protocoltest.ID}, annotations)
@@ -131,8 +126,7 @@ func recorded(t *testing.T) *recording.Recording {
 	dir := t.TempDir()
 	testkit.NoError(t, os.WriteFile(filepath.Join(dir, recording.TurnsFile), []byte("SPEAKER talk 1 0.050 0.050 <NA> <NA> SPEAKER_00 <NA> <NA>\n"), 0o600))
 	testkit.NoError(t, os.WriteFile(filepath.Join(dir, recording.SessionFile), []byte(`{"version":1,"gaps":[{"start":0.01,"end":0.02}]}`), 0o600))
-	rec, err := recording.Read(t.Context(), dir)
-	testkit.NoError(t, err)
+	rec := testkit.Must(recording.Read(t.Context(), dir))(t)
 	return rec
 }
 
@@ -315,9 +309,7 @@ func TestFirstFailureEndsTheSession(t *testing.T) {
 	s, writer := live(t, protocoltest.Service{}, dir)
 	d := newStub(false)
 	d.failed = os.ErrClosed
-	if err := Run(t.Context(), s, d); err != os.ErrClosed {
-		t.Error(err)
-	}
+	testkit.Equal(t, Run(t.Context(), s, d), os.ErrClosed)
 	testkit.NoError(t, writer.Close())
 	rec, err := recording.Read(t.Context(), dir)
 	if err != nil || !slices.Equal(rec.Turns(), oneTurn) || len(rec.Warnings) != 0 || rec.Info.Ended == nil {
@@ -366,17 +358,11 @@ func TestSenderThatSendsNothing(t *testing.T) {
 	s.now = func() time.Time { return now }
 	s.setStatus(protocol.StreamState{Status: protocol.StatusRunning, Timestamp: 12})
 	now = now.Add(2 * time.Second)
-	if got := s.state().InputProblem; got != "" {
-		t.Errorf("after 2 s: %q", got)
-	}
+	testkit.Equal(t, s.state().InputProblem, "", "after 2 s")
 	now = now.Add(2 * time.Second)
-	if got := s.state().InputProblem; !strings.Contains(got, "since 0:12") {
-		t.Errorf("after 4 s: %q", got)
-	}
+	testkit.Contains(t, s.state().InputProblem, "since 0:12", "after 4 s")
 	s.setStatus(protocol.StreamState{Status: protocol.StatusRunning, Timestamp: 13})
-	if got := s.state().InputProblem; got != "" {
-		t.Errorf("after more audio: %q", got)
-	}
+	testkit.Equal(t, s.state().InputProblem, "", "after more audio")
 }
 
 // TestReplayNames prints turns under the names of the recording: a label that
@@ -388,17 +374,14 @@ func TestReplayNames(t *testing.T) {
 	for name, text := range map[string]string{recording.TurnsFile: turns, recording.NotesFile: annotations} {
 		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	rec, err := recording.Read(t.Context(), dir)
-	testkit.NoError(t, err)
+	rec := testkit.Must(recording.Read(t.Context(), dir))(t)
 	d := newStub(false)
 	testkit.NoError(t, Run(t.Context(), NewReplay(rec, 0, protocol.NewAnnotationsStore(rec.Annotations)), d))
 	var names []string
 	for _, turn := range d.turns {
 		names = append(names, turn.Speaker)
 	}
-	if want := []string{"Anna", "Anna", "Anna (2)"}; !slices.Equal(names, want) {
-		t.Errorf("names %q, want %q", names, want)
-	}
+	testkit.EqualSlices(t, names, []string{"Anna", "Anna", "Anna (2)"}, "names")
 }
 
 // TestReplayIsSearched: at its start, a replay has the turns of all of the recording for a search.
@@ -414,8 +397,7 @@ func TestReplayIsSearched(t *testing.T) {
 func TestReplayNamesOfRecognised(t *testing.T) {
 	turns := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0, End: 1, Match: "Sam"}}
 	for name, want := range map[string]string{"Anna": "00:00:00.000 00:00:01.000 Anna\n", "Sam": "00:00:00.000 00:00:01.000 Sam\n"} {
-		annotations, err := protocol.Annotations{}.Rename("SPEAKER_00", name)
-		testkit.NoError(t, err)
+		annotations := testkit.Must(protocol.Annotations{}.Rename("SPEAKER_00", name))(t)
 		var out testkit.Buffer
 		d, err := NewDisplay(Streams{Stdout: &out, Stderr: io.Discard}, DisplayOptions{Output: "lines", Allowed: []string{"tui", "lines"}})
 		testkit.NoError(t, err)
@@ -446,12 +428,8 @@ func TestText(t *testing.T) {
 	}})
 	testkit.NoError(t, Run(t.Context(), s, d))
 	// The turn without an end lasts until the newest position.
-	if want := "SPEAKER x 1 1.000 1.000 <NA> <NA> A <NA> <NA>\n"; out.String() != want {
-		t.Errorf("standard output %q", out.String())
-	}
-	if want := "hubbub: the service reports: something happened\nhubbub: turns whose end did not arrive: 1\n"; errs.String() != want {
-		t.Errorf("standard error %q, want %q", errs.String(), want)
-	}
+	testkit.Equal(t, out.String(), "SPEAKER x 1 1.000 1.000 <NA> <NA> A <NA> <NA>\n", "standard output")
+	testkit.Equal(t, errs.String(), "hubbub: the service reports: something happened\nhubbub: turns whose end did not arrive: 1\n", "standard error")
 	if _, err := NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: "tui", Allowed: []string{"tui", "lines", "rttm"}}); err == nil {
 		t.Error("a full screen without a terminal")
 	}

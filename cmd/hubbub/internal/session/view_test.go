@@ -31,8 +31,7 @@ import (
 // folder. A turn that is open is exported as far as it was decided.
 func TestExport(t *testing.T) {
 	t.Chdir(t.TempDir())
-	annotations, err := protocol.Annotations{}.Rename("SPEAKER_00", "Anna")
-	testkit.NoError(t, err)
+	annotations := testkit.Must(protocol.Annotations{}.Rename("SPEAKER_00", "Anna"))(t)
 	open := protocoltest.Service{Watch: func(w http.ResponseWriter, r *http.Request) {
 		if conn := protocoltest.Upgrade(w, r); conn != nil {
 			defer conn.Close()
@@ -103,8 +102,7 @@ func TestReconnection(t *testing.T) {
 		protocoltest.OneTurn(conn)
 	}}
 	var out, errs testkit.Buffer
-	d, err := NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: "lines", Allowed: []string{"tui", "lines"}})
-	testkit.NoError(t, err)
+	d := testkit.Must(NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: "lines", Allowed: []string{"tui", "lines"}}))(t)
 	s, _ := liveWith(t, service, "", client.ResilientOptions{Unpaced: true, Limit: time.Minute})
 	testkit.NoError(t, Run(t.Context(), s, d))
 	for _, want := range []string{"hubbub: stream lost, resuming: ", "hubbub: the stream continues; the service does not know its speakers and gives them new labels\n", "hubbub: the stream was lost once\n"} {
@@ -224,8 +222,6 @@ func TestWatchNotice(t *testing.T) {
 		t.Error(n)
 	}
 	for _, st := range []display.State{{}, {Stream: "x", Watching: true}} {
-		if n := watchNotice(st); n != "" {
-			t.Error(n)
-		}
+		testkit.Equal(t, watchNotice(st), "")
 	}
 }

@@ -11,8 +11,7 @@ import (
 // TestEverySettingIsDocumented checks that docs/settings.md has a line for each.
 func TestEverySettingIsDocumented(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../../docs/settings.md")
-	testkit.NoError(t, err)
+	page := testkit.Must(os.ReadFile("../../../../docs/settings.md"))(t)
 	for _, s := range settings {
 		if !strings.Contains(string(page), "| `"+s.name+"` | `--"+s.name+"` | `"+s.env()+"` |") {
 			t.Errorf("docs/settings.md has no line for the setting %s", s.name)

@@ -34,8 +34,7 @@ func madeOnce(samples []float32) (voiceprint.Voiceprint, error) {
 
 func names(t *testing.T, s Store) string {
 	t.Helper()
-	list, err := s.List()
-	testkit.NoError(t, err)
+	list := testkit.Must(s.List())(t)
 	var out []string
 	for _, v := range list {
 		out = append(out, v.Name)
@@ -78,9 +77,7 @@ func TestLearner(t *testing.T) {
 	}
 	earlier := NewLearner(store)
 	earlier.make = l.make
-	if _, err := earlier.Learn("SPEAKER_07", "Anna", samples); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(earlier.Learn("SPEAKER_07", "Anna", samples))(t)
 	was, _, _ := store.Get("Anna")
 
 	name("SPEAKER_00", "Anna")
@@ -134,9 +131,7 @@ func TestLearnerOfOneName(t *testing.T) {
 			}
 		}
 		for _, label := range []string{"SPEAKER_00", "SPEAKER_01"} {
-			if _, err := l.Learn(label, "Anna", speech(t)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(l.Learn(label, "Anna", speech(t)))(t)
 		}
 		if _, err := l.Correct(annotations); err != nil || names(t, store) != c.want {
 			t.Errorf("%s and %s: %q is stored, %v", c.first, c.second, names(t, store), err)
@@ -154,9 +149,7 @@ func TestLearnerRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if got := names(t, store); got != "" {
-		t.Errorf("%q is stored", got)
-	}
+	testkit.Equal(t, names(t, store), "", "is stored")
 }
 
 // TestNever is remembered until its file is deleted.

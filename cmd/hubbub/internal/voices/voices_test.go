@@ -25,16 +25,13 @@ import (
 // filled is a store with voices of some names.
 func filled(t *testing.T, list ...string) (Store, Voice) {
 	t.Helper()
-	v, err := madeOnce(speech(t))
-	testkit.NoError(t, err)
+	v := testkit.Must(madeOnce(speech(t)))(t)
 	store := Store{filepath.Join(t.TempDir(), "voices")}
 	var voices []Voice
 	for _, name := range list {
 		voices = append(voices, New(name, v, ""))
 	}
-	if _, err := store.Put(voices...); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(store.Put(voices...))(t)
 	return store, New("", v, "")
 }
 
@@ -47,9 +44,7 @@ func TestLongNames(t *testing.T) {
 		t.Errorf("the former name: %v", err)
 	}
 	testkit.NoError(t, store.Remove(long[3:]))
-	if got := names(t, store); got != "Anna" {
-		t.Errorf("stored are %s", got)
-	}
+	testkit.Equal(t, names(t, store), "Anna", "stored")
 }
 
 // TestRename keeps the voice under another name, and replaces none.
@@ -69,9 +64,7 @@ func TestRename(t *testing.T) {
 		voice.Name = fmt.Sprint("Person ", i)
 		people = append(people, voice)
 	}
-	if _, err := store.Put(people...); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(store.Put(people...))(t)
 	if err := store.Rename("Eva", "Anna"); err != nil || !strings.HasPrefix(names(t, store), "Anna Ben Person 0") {
 		t.Errorf("a full store: %v, %s", err, names(t, store))
 	}
@@ -85,12 +78,8 @@ func TestFolderNames(t *testing.T) {
 	testkit.NoError(t, errors.Join(os.MkdirAll(store.Dir, 0o700), os.WriteFile(temporary, []byte("voice"), 0o600)))
 	_, v := filled(t)
 	v.Name = "Anna"
-	if _, err := store.Put(v); err != nil {
-		t.Fatal(err)
-	}
-	if got := names(t, store); got != "Anna" {
-		t.Errorf("stored are %q", got)
-	}
+	testkit.Must(store.Put(v))(t)
+	testkit.Equal(t, names(t, store), "Anna", "stored")
 	if _, err := os.Stat(temporary); err == nil {
 		t.Error("what a killed program has left is there")
 	}
@@ -100,8 +89,7 @@ func TestFolderNames(t *testing.T) {
 // it would remain when the voice is removed.
 func TestCopies(t *testing.T) {
 	store, _ := filled(t, "Anna")
-	raw, err := os.ReadFile(store.path("Anna"))
-	testkit.NoError(t, err)
+	raw := testkit.Must(os.ReadFile(store.path("Anna")))(t)
 	testkit.NoError(t, os.WriteFile(filepath.Join(store.Dir, "copy.json"), raw, 0o600))
 	if list, err := store.List(); err == nil || !strings.Contains(err.Error(), "copy.json") || hint.Of(err) == "" {
 		t.Errorf("%d voices, %v", len(list), err)
@@ -111,13 +99,11 @@ func TestCopies(t *testing.T) {
 // TestErasedVoicesLeaveNothing: neither does a program that was killed while it erased one.
 func TestErasedVoicesLeaveNothing(t *testing.T) {
 	store, _ := filled(t, "Anna", "Ben")
-	raw, err := os.ReadFile(store.path("Anna"))
-	testkit.NoError(t, err)
+	raw := testkit.Must(os.ReadFile(store.path("Anna")))(t)
 	left := filepath.Join(store.Dir, atomicfile.TempPrefix+"erased-1")
 	testkit.NoError(t, os.WriteFile(left, raw, 0o600))
 	testkit.NoError(t, store.Remove("Anna"))
-	entries, err := os.ReadDir(store.Dir)
-	testkit.NoError(t, err)
+	entries := testkit.Must(os.ReadDir(store.Dir))(t)
 	var files []string
 	for _, e := range entries {
 		files = append(files, e.Name())
@@ -169,8 +155,7 @@ func TestUnreadableVoice(t *testing.T) {
 // there, and not one of a newer program. One of an earlier engine stays.
 func TestUnusableVoice(t *testing.T) {
 	_, v := filled(t)
-	made, err := voiceprint.Version(v.Voiceprint)
-	testkit.NoError(t, err)
+	made := testkit.Must(voiceprint.Version(v.Voiceprint))(t)
 	for _, c := range []struct{ from, to, hint string }{
 		{`"version": 1`, `"version": 2`, "Use a newer hubbub."},
 		{`"voiceprint": "`, `"voiceprint": "x`, "Delete the file, or restore it."},
@@ -191,12 +176,9 @@ func TestUnusableVoice(t *testing.T) {
 // TestAlike: one voice under two names is noticed, and another voice is not like them.
 func TestAlike(t *testing.T) {
 	store, _ := filled(t, "Anna")
-	other, err := voiceprint.Make(enginetest.Demo(t)[7*protocol.SampleRate : 13*protocol.SampleRate])
-	testkit.NoError(t, err)
+	other := testkit.Must(voiceprint.Make(enginetest.Demo(t)[7*protocol.SampleRate : 13*protocol.SampleRate]))(t)
 	ben := New("Ben", other, "")
-	if _, err := store.Put(ben); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(store.Put(ben))(t)
 	if text, err := store.Alike(ben); text != "" || err != nil {
 		t.Errorf("another voice: %q, %v", text, err)
 	}
