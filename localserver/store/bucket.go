@@ -78,6 +78,15 @@ func (s *Store) setUpBucket(ctx context.Context, c bucketConfig) (err error) {
 	return err
 }
 
+// Get returns the newest value of a key. One that NATS refuses has none.
+func (b bucket) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	entry, err := b.kv.Get(ctx, key)
+	if errors.Is(err, jetstream.ErrInvalidKey) {
+		err = jetstream.ErrKeyNotFound
+	}
+	return entry, err
+}
+
 // Put writes a value.
 func (b bucket) Put(ctx context.Context, key string, value []byte) error {
 	_, err := b.kv.Put(ctx, key, value)
@@ -114,7 +123,7 @@ func (b bucket) delete(ctx context.Context, key string, revision uint64) error {
 			attempted = true
 			return err
 		}
-		if _, err = b.kv.Get(ctx, key); attempted && errors.Is(err, jetstream.ErrKeyNotFound) {
+		if _, err = b.Get(ctx, key); attempted && errors.Is(err, jetstream.ErrKeyNotFound) {
 			return nil
 		}
 		return ErrConflict
@@ -178,7 +187,7 @@ func (b bucket) ignore(key string, err error) {
 // load returns the JSON value of a key and its revision, or ErrNotFound and the
 // revision 0, or that of a value that cannot be read.
 func load[T any](ctx context.Context, b bucket, key string) (value T, revision uint64, err error) {
-	entry, err := b.kv.Get(ctx, key)
+	entry, err := b.Get(ctx, key)
 	switch {
 	case errors.Is(err, jetstream.ErrKeyNotFound):
 		return value, 0, ErrNotFound
@@ -213,7 +222,7 @@ func (b bucket) write(ctx context.Context, key string, value []byte, revision ui
 			attempted = true
 			return err
 		}
-		entry, err := b.kv.Get(ctx, key)
+		entry, err := b.Get(ctx, key)
 		missing := errors.Is(err, jetstream.ErrKeyNotFound)
 		switch {
 		case err != nil && !missing:
@@ -256,7 +265,7 @@ func (b bucket) change(ctx context.Context, key string, step func(ctx context.Co
 	return retry(ctx, func(ctx context.Context) error {
 		var value []byte
 		var revision uint64
-		entry, err := b.kv.Get(ctx, key)
+		entry, err := b.Get(ctx, key)
 		switch {
 		case err == nil:
 			value, revision = entry.Value(), entry.Revision()
@@ -319,7 +328,7 @@ func (b bucket) getAll(ctx context.Context, keys []string, entries map[string]je
 	for i, key := range keys {
 		group.Go(func() error {
 			return retry(ctx, func(ctx context.Context) (err error) {
-				if values[i], err = b.kv.Get(ctx, key); errors.Is(err, jetstream.ErrKeyNotFound) {
+				if values[i], err = b.Get(ctx, key); errors.Is(err, jetstream.ErrKeyNotFound) {
 					return nil
 				}
 				return err

@@ -33,7 +33,7 @@ func (s *Store) Holders(ctx context.Context) (map[string]uint64, error) {
 	}
 	holders := map[string]uint64{}
 	for _, node := range nodes {
-		entry, err := s.leases.kv.Get(ctx, node)
+		entry, err := s.leases.Get(ctx, node)
 		switch {
 		case errors.Is(err, jetstream.ErrKeyNotFound): // released
 		case err != nil:

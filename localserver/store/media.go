@@ -118,7 +118,7 @@ func accountOf(key string) string { return strings.Split(key, ".")[1] }
 // entryKey is the key of the entry of a blob, whose record has or will have
 // some key.
 func entryKey(record, blob string) string {
-	return unreferencedPrefix + accountOf(record) + "." + blob
+	return unreferencedPrefix + subject(accountOf(record), blob)
 }
 
 func chunkSubject(blob string, n int64) string {

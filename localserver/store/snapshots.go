@@ -31,7 +31,7 @@ func (s *Store) PutSnapshot(ctx context.Context, stream string, snapshot []byte,
 // Snapshot returns the newest snapshot of a stream, and how much audio the stream had
 // received when it was taken, or ErrNotFound.
 func (s *Store) Snapshot(ctx context.Context, stream string) (snapshot []byte, received time.Duration, err error) {
-	entry, err := s.snapshots.kv.Get(ctx, stream)
+	entry, err := s.snapshots.Get(ctx, stream)
 	switch {
 	case errors.Is(err, jetstream.ErrKeyNotFound), err == nil && len(entry.Value()) < 8:
 		return nil, 0, ErrNotFound

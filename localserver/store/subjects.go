@@ -2,7 +2,6 @@ package store
 
 import (
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -22,12 +21,13 @@ func IsID(text string) bool {
 var element = regexp.MustCompile(`\A[A-Za-z0-9_-]{1,128}\z`)
 
 // subject joins elements to a subject: constants, ids and hashes. What a client names is
-// an id (IsID) or hashed (hashOf) before it comes here, so any other element is a fault of
-// the program. The NATS client checks keys itself.
+// an id (IsID) or hashed (hashOf) before it comes here. Any other element is of a record that
+// this program has not written, perhaps of a backup that was changed. Its hash takes its
+// place, under which nothing is stored.
 func subject(elements ...string) string {
-	for _, e := range elements {
+	for i, e := range elements {
 		if !element.MatchString(e) {
-			panic(strconv.Quote(e) + " cannot be part of a subject")
+			elements[i] = hashOf(e)
 		}
 	}
 	return strings.Join(elements, ".")
