@@ -114,7 +114,7 @@ func TestJournalRenewsAndPublishes(t *testing.T) {
 		for range maxErrors {
 			j.addError("x")
 		}
-		full, before := !j.addError("x"), len(m.progress)
+		full, before := !j.addError("x"), m.count("publish progress")
 		time.Sleep(2 * progressInterval)
 		synctest.Wait()
 		if p := m.progress[before:]; !full || len(p[0].Errors) != maxErrors || len(p[1].Errors) != 0 {
