@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -439,6 +440,42 @@ func (e *electingBucket) Update(ctx context.Context, key string, value []byte, r
 func (e *electingBucket) Purge(ctx context.Context, key string, opts ...jetstream.KVDeleteOpt) error {
 	_, err := e.respond(func() (uint64, error) { return 0, e.KeyValue.Purge(ctx, key, opts...) })
 	return err
+}
+
+// replacedBucket is a bucket whose response to the first write of a record is lost: the record is
+// written, and another write replaces it before the second attempt.
+type replacedBucket struct {
+	jetstream.KeyValue
+	replace func()
+}
+
+func (b *replacedBucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	next, err := b.KeyValue.Update(ctx, key, value, revision)
+	if replace := b.replace; replace != nil && strings.HasPrefix(key, namePrefix) {
+		b.replace = nil
+		replace()
+		return 0, nats.ErrNoResponders
+	}
+	return next, err
+}
+
+// A write that was replaced before its outcome was known does not come back without its bytes.
+func TestMediaReplacedBeforeTheOutcomeIsKnown(t *testing.T) {
+	for name, replace := range map[string]func(s *Store){
+		"put":    func(s *Store) { put(t, s, "a", "x", []byte("other"), noon) },
+		"delete": func(s *Store) { testkit.NoError(t, s.DeleteMedia(t.Context(), "a", "x", noon)) },
+	} {
+		s := open(t, "")
+		put(t, s, "a", "x", []byte("earlier"), noon)
+		s.media.names.kv = &replacedBucket{s.media.names.kv, func() { replace(s) }}
+		put(t, s, "a", "x", []byte("content"), noon)
+		if _, err := s.StatMedia(t.Context(), "a", "x", noon); name == "delete" && errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if got := get(t, s, "a", "x", noon); string(got) != "other" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
 }
 
 // electingPublisher is a connection to a leader that does not respond to the first message.

@@ -208,13 +208,29 @@ func (s *Store) MediaUsed(ctx context.Context, id string) (bool, error) {
 	return p.Used, s.report("look up permit", err)
 }
 
+// errReplaced is a record that was written and then replaced or deleted.
+var errReplaced = errors.New("the object was replaced")
+
 // replaceRecord makes rec the record of the name. Of concurrent writers the
 // last one wins.
 func (w *MediaWriter) replaceRecord(ctx context.Context, rec mediaRecord) error {
-	return w.store.changeRecord(ctx, w.key, w.now(), nil, func(revision uint64) error {
-		_, err := w.store.media.names.write(ctx, w.key, encode(rec), revision)
+	names := w.store.media.names
+	err := w.store.changeRecord(ctx, w.key, w.now(), nil, func(revision uint64) error {
+		_, err := names.write(ctx, w.key, encode(rec), revision)
+		if errors.Is(err, ErrConflict) {
+			// Who replaces or deletes an object writes the entry of its blob first. If it was ours, an attempt
+			// whose response was lost was carried out, and another one would refer to a blob that is gone.
+			_, lease, failed := read[unreferenced](ctx, names, w.entry)
+			if lease != w.lease && (failed == nil || errors.Is(failed, ErrNotFound)) {
+				return errReplaced
+			}
+		}
 		return err
 	})
+	if errors.Is(err, errReplaced) {
+		err = nil
+	}
+	return err
 }
 
 // Abort discards what was written. After a Commit that succeeded, or whose
