@@ -159,10 +159,8 @@ func (w *MediaWriter) reserve(n int64) error {
 	if limit == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(w.ctx, mediaTimeout)
-	defer cancel()
 	t := w.store.total(w.key)
-	if err := t.turn.Acquire(ctx, 1); err != nil {
+	if err := t.turn.Acquire(w.ctx, 1); err != nil { // each turn before it ends by itself
 		return err
 	}
 	defer t.turn.Release(1)
@@ -170,6 +168,8 @@ func (w *MediaWriter) reserve(n int64) error {
 		return err
 	}
 	if t.most > limit-n {
+		ctx, cancel := context.WithTimeout(w.ctx, mediaTimeout)
+		defer cancel()
 		a, err := w.store.accountMedia(ctx, w.key)
 		if err != nil {
 			return err

@@ -9,10 +9,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"hubbub/localserver/store/embedded"
 	"hubbub/protocol/testkit"
 )
 
@@ -138,6 +140,27 @@ func TestAccountStorageWithRacingWriters(t *testing.T) {
 			t.Errorf("%d chunks of %d objects", s.chunkCount(t), want)
 		}
 	}
+}
+
+// accepting is a bucket that accepts every write.
+type accepting struct{ jetstream.KeyValue }
+
+func (accepting) Create(context.Context, string, []byte, ...jetstream.KVCreateOpt) (uint64, error) {
+	return 1, nil
+}
+
+// A writer waits for the others and the lists of its account, however many there are.
+func TestAccountStorageInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Store{embedded: &embedded.Server{}}
+		s.media.quota, s.media.names.kv = quota, accepting{}
+		w := &MediaWriter{store: s, ctx: t.Context(), now: time.Now, key: mediaKey("a", "x")}
+		known := s.total(w.key)
+		known.most = 0
+		testkit.NoError(t, known.turn.Acquire(t.Context(), 1))
+		time.AfterFunc(2*mediaTimeout, func() { known.turn.Release(1) })
+		testkit.NoError(t, w.Reserve(1))
+	})
 }
 
 // A replaced or deleted object counts as long as it is read.
