@@ -71,7 +71,8 @@ func (r *ResilientStream) pace(s *Stream, n int64) bool {
 const maxUnacked = 50
 
 // awaitAcks waits until less than maxUnacked is unacknowledged; false when the stream is over. A service
-// that answers no ping behind its first chunk is not waited for.
+// that answers no ping behind its first chunk is not waited for, nor one that has reported about audio behind a ping that it
+// has not answered: it reads more than its answers say.
 func (s *Stream) awaitAcks() bool {
 	limit := time.NewTimer(0)
 	defer limit.Stop()
@@ -81,9 +82,14 @@ func (s *Stream) awaitAcks() bool {
 		if !answers {
 			wait = ackTimeout - time.Since(s.firstBegun)
 		}
+		unanswered := len(s.pings) > 0 && s.decided > float64(s.pings[0].sent)*protocol.ChunkDuration.Seconds()
+		pinged := s.beforePing == s.sent
 		s.mu.Unlock()
-		if unacked < maxUnacked || wait <= 0 {
+		if unacked < maxUnacked || wait <= 0 || unanswered {
 			return true
+		}
+		if !pinged { // else the acknowledgement comes a ping later than it could
+			notify(s.pingNow)
 		}
 		limit.Reset(wait)
 		select {

@@ -160,6 +160,56 @@ func TestUnacknowledgedAudioIsBounded(t *testing.T) {
 	}
 }
 
+// A service that keeps up is sent a microphone's audio in time, though its answers to pings are late, as with a slow network, or
+// end: what it reports shows that it has read more.
+func TestServiceWithLatePongsKeepsUp(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		late    time.Duration
+		lasting time.Duration // of the answers
+		reports bool
+	}{{4 * time.Second, time.Hour, false}, {7 * time.Second, time.Hour, true}, {0, 20 * time.Second, true}} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				near, far := net.Pipe()
+				s := connStream(t, near, newBufferedConn(far), func(t *testing.T, conn *websocket.Conn) {
+					begun := time.Now()
+					conn.SetPingHandler(func(payload string) error {
+						if time.Since(begun) < c.lasting {
+							time.AfterFunc(c.late, func() { _ = conn.WriteControl(websocket.PongMessage, []byte(payload), time.Now().Add(time.Second)) })
+						}
+						return nil
+					})
+					for n := 1; ; n++ {
+						if kind, _, err := conn.ReadMessage(); err != nil || kind == websocket.TextMessage {
+							break
+						}
+						if c.reports && n%30 == 0 {
+							say(t, conn, event(map[bool]string{true: "start", false: "end"}[n%60 != 0], float64(n)/10, "A"))
+						}
+					}
+					protocoltest.CloseWith(conn, 1000, "")
+				}, nil)
+				r := &ResilientStream{buffer: newSendBuffer(true, nil), endSent: make(chan struct{})}
+				go r.sendBuffered(s)
+				go func() {
+					for range s.Events() {
+					}
+				}()
+				for n := range int64(1200) {
+					_ = r.buffer.put(bufferedChunk{n, make([]float32, protocol.ChunkSamples)}, s.aborted) // the end says why it failed
+					time.Sleep(protocol.ChunkDuration)
+					if waiting, _ := r.buffer.waiting(); waiting > 30 {
+						t.Fatalf("after %d chunks %d wait to be sent", n, waiting)
+					}
+				}
+				r.buffer.end()
+				testkit.Equal(t, s.Wait().Reason, Completed, s.Wait())
+			})
+		})
+	}
+}
+
 // closeAfter closes a stream after a time in which it answers pings.
 func closeAfter(conn *websocket.Conn, d time.Duration) {
 	var reader sync.WaitGroup

@@ -67,7 +67,7 @@ type Stream struct {
 	opened time.Time
 
 	events     chan protocol.Event
-	acks       chan struct{} // audio was acknowledged
+	acks       chan struct{} // audio was acknowledged or decided
 	aborted    chan struct{} // closed by the first abort, at the latest by that of the reader at its end
 	pingNow    chan struct{}
 	pongs      chan string // the newest ping of the service, to be answered

@@ -84,6 +84,7 @@ func (s *Stream) event(kind int, payload []byte) protocol.Event {
 		e.Lag = s.times.lag(e.Timestamp, e.Received.Sub(s.opened))
 		if e.Fault = s.fault(e); e.Fault == "" {
 			s.decided = max(s.decided, e.Timestamp)
+			notify(s.acks)
 		}
 		s.mu.Unlock()
 	}
