@@ -6,10 +6,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -60,6 +62,20 @@ func TestScreenAsksTheTerminal(t *testing.T) {
 		testkit.Eventually(t, "q ends the program", func() bool { return len(done) > 0 })
 		testkit.NoError(t, <-done)
 	}
+}
+
+// TestReplayIntoAFileEnds: a replay whose output nobody at the terminal sees does not wait for commands.
+func TestReplayIntoAFileEnds(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "monday")
+	start(t, "live", "--input", demoFile(t), "--pace", "fast", "--record", dir).ends(exitOK)
+	_, side := openTerminal(t)
+	defer side.Close()
+	cmd := exec.Command(testProgram(t), "replay", dir, "--accessible", "--speed", "1000")
+	cmd.Env, cmd.Stdin = append(os.Environ(), programEnv()...), side
+	ends := time.AfterFunc(testkit.Timeout, func() { _ = cmd.Process.Kill() })
+	defer ends.Stop()
+	testkit.NoError(t, cmd.Run())
 }
 
 // onTerminal is all that the program writes on a terminal that answers nothing.

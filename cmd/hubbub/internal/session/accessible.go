@@ -28,7 +28,7 @@ type accessible struct {
 	out     *plain.Accessible
 	trace   func() trace.Snapshot // nil = there is no connection
 	faults  faultReports
-	seeks   atomic.Bool // a recording is replayed, and its user can type, also to go back from its end
+	seeks   atomic.Bool // a recording is replayed on a terminal, whose user can type, also to go back from its end
 }
 
 func (a *accessible) Properties() Properties {
@@ -43,7 +43,7 @@ func (a *accessible) Traced(ctx context.Context) (context.Context, trace.Tracer,
 
 func (a *accessible) open(v view) error {
 	a.view = v
-	a.seeks.Store(v.state().Playback != nil && IsTerminal(a.streams.Stdin))
+	a.seeks.Store(v.state().Playback != nil && IsTerminal(a.streams.Stdin) && IsTerminal(a.streams.Stdout))
 	a.out = plain.NewAccessible(a.streams.Stdout, controlsOf(v, a.trace))
 	if !IsTerminal(a.streams.Stdout) || !IsTerminal(a.streams.Stderr) { // else the state, on the same terminal, has it
 		a.streams.notice(v.about().Notice)
