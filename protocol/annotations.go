@@ -79,6 +79,9 @@ var labelLike = regexp.MustCompile(`^SPEAKER_\d+$`)
 func (a Annotations) Rename(label, name string) (Annotations, error) {
 	label = a.Root(label)
 	name = Clean(name, MaxNameRunes)
+	if name == a.Name(label) { // perhaps by a merge
+		return a, nil
+	}
 	if name == label {
 		name = ""
 	}

@@ -56,6 +56,9 @@ func TestMergesCarryNamesAndAreUndone(t *testing.T) {
 	a = must(a.Merge("B", "A"))
 	a = must(a.Merge("A", "C")) // they are one already
 	testkit.EqualSlices(t, []string{a.Root("A"), a.Root("B"), a.Root("C"), a.Name("C")}, []string{"A", "A", "A", "Cleo"})
+	if !must(a.Rename("A", "Cleo")).Equal(a) {
+		t.Error("the name that A shows already is given to it, too, and stays when the merge is undone")
+	}
 	last := a.Merges()[len(a.Merges())-1]
 	a, ok := a.unmerge()
 	if !ok || last != (Merge{"B", "A"}) || slices.Contains(a.Merges(), last) || a.Name("C") != "Bea" || a.Name("A") != "A" {
