@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -214,15 +215,17 @@ func (b binding) keyText(ascii bool) string {
 func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 	b := m.bound(msg.String())
 	// Bubble Tea makes keys of the answer of the terminal to the question for its background:
-	// alt+], 11;rgb:ffff/ffff/ffff, and alt+\ or ctrl+g.
-	if b == nil && msg.String() == "alt+]" {
+	// alt+], 11;rgb:ffff/ffff/ffff, and alt+\ or ctrl+g. Nobody types the second one at once.
+	answer := canvas.Answer(strings.TrimPrefix(string(msg.Runes), "]"))
+	if answer {
+		m.theme = canvas.DetectTheme(m.o.Output, m.o.Background)
+	}
+	if answer || b == nil && msg.String() == "alt+]" {
 		m.answerAt = m.now()
+		return nil
 	}
 	if m.now().Sub(m.answerAt) < answerTime {
-		switch end := msg.String(); {
-		case canvas.Answer(string(msg.Runes)):
-			m.theme = canvas.DetectTheme(m.o.Output, m.o.Background)
-		case end == `alt+\`, end == "ctrl+g":
+		if end := msg.String(); end == `alt+\` || end == "ctrl+g" {
 			m.answerAt = time.Time{}
 		}
 		return nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
 	"go.uber.org/goleak"
 
 	"hubbub/protocol"
@@ -106,6 +107,26 @@ func TestLateAnswerOfTheTerminal(t *testing.T) {
 		})
 		if strings.Contains(out.String(), "name of SPEAKER") {
 			t.Error("the answer opens the prompt for a name")
+		}
+	}
+}
+
+// TestAnswerInParts: an answer is taken as one on a machine that is slow, and when its escape was read before the rest.
+func TestAnswerInParts(t *testing.T) {
+	const colour = "11;rgb:ffff/ffff/ffff"
+	for _, parts := range [][]tea.KeyMsg{
+		{{Type: tea.KeyRunes, Runes: []rune("]"), Alt: true}, {Type: tea.KeyRunes, Runes: []rune(colour)}, {Type: tea.KeyCtrlG}},
+		{{Type: tea.KeyEsc}, {Type: tea.KeyRunes, Runes: []rune("]" + colour)}, {Type: tea.KeyCtrlG}},
+	} {
+		m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
+		at := m.now()
+		m.now = func() time.Time { return at }
+		for _, part := range parts {
+			m.Update(part)
+			at = at.Add(time.Second)
+		}
+		if m.prompting() || m.selected != "" {
+			t.Errorf("%q is typed", parts)
 		}
 	}
 }
