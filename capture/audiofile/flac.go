@@ -74,7 +74,7 @@ func (d *flacDecoder) Format() Format { return d.f }
 // missing before it. Where there is none, the audio ends, with a notice.
 func (d *flacDecoder) next() error {
 	if d.ended || d.f.Frames >= 0 && d.position >= d.f.Frames { // a tag may follow
-		if next, _ := d.input.Peek(4); string(next) == "fLaC" {
+		if next, _ := d.input.Peek(min(d.input.Buffered(), 4)); string(next) == "fLaC" { // a pipe may stay open behind the audio
 			d.notices.Add("another FLAC file follows, which is not read: give it as a file of its own")
 		}
 		return d.end(io.EOF)

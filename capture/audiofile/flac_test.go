@@ -3,6 +3,7 @@ package audiofile
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -67,6 +68,21 @@ func TestFLACWidth(t *testing.T) {
 		rejected(t, "32 bits", b, stream, "32 bits is not supported")
 	}
 }
+
+// TestFLACEndsAtItsLength: the end of a stream of known length does not wait for more.
+func TestFLACEndsAtItsLength(t *testing.T) {
+	b := flacBytes(t, capturetest.Tone(SampleRate, 440, SampleRate), SampleRate, 1, 16, true)
+	behind := 0
+	d := testkit.Must(OpenStream("stdin", io.MultiReader(bytes.NewReader(b), readerFunc(func([]byte) (int, error) { behind++; return 0, io.EOF })), &Notices{}))(t)
+	for x, err := make([]float32, 1024), error(nil); err == nil; {
+		_, err = d.Read(x)
+	}
+	testkit.Equal(t, behind, 0, "reads behind the audio")
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
 // TestFLACDamage: silence takes the place of damaged frames, and what follows them is at its time.
 func TestFLACDamage(t *testing.T) {
