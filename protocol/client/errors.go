@@ -33,6 +33,7 @@ type ResponseError struct {
 
 	hint string // "" = by the status
 	own  bool   // the body is the service's, and not that of something in between
+	page bool   // the body is a web page
 }
 
 // Error is one line: status, message, fields, request id.

@@ -40,7 +40,8 @@ import (
 //	400 to a request with voiceprints         yes   once without them: the service may have another engine now
 //	400, 401, 402, 403, other 4xx             no    key, subscription, request: they do not change
 //	404, 408, 409, 421, 425, 429              yes   a service that restarts, or is busy
-//	3xx, and bodies that are not its JSON     yes   a log-in page in between, or, with 4xx, a proxy whose service restarts
+//	3xx, and bodies that are not its JSON     yes   a log-in page in between
+//	4xx with a web page                       yes   a proxy whose service restarts
 //	501, 505                                  no    not supported
 //	other 5xx                                 yes   a failure of the service
 //
@@ -108,7 +109,7 @@ func retryAfterRefusal(at attemptStep, err error) bool {
 	if !ok {
 		return true
 	}
-	if response.Status/100 == 4 && !response.own {
+	if response.page && response.Status/100 == 4 {
 		return true
 	}
 	switch s := response.Status; s {

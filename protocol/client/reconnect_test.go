@@ -62,11 +62,11 @@ func TestRetryPolicy(t *testing.T) {
 	} {
 		err := errors.New("connection refused")
 		if c.status != 0 {
-			err = &ResponseError{Status: c.status, own: true}
+			err = &ResponseError{Status: c.status}
 		}
 		for at, want := range map[attemptStep]bool{creating: c.creating, opening: c.opening, watching: c.watching} {
 			testkit.Equal(t, retryAfterRefusal(at, err), want, c.status, "at step", at, "retry")
-			if page := (&ResponseError{Status: c.status}); c.status/100 == 4 && !retryAfterRefusal(at, page) {
+			if page := (&ResponseError{Status: c.status, page: true}); c.status/100 == 4 && !retryAfterRefusal(at, page) {
 				t.Errorf("a page with %d at step %d is the end", c.status, at)
 			}
 		}

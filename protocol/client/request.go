@@ -207,6 +207,7 @@ func (c *Client) responseError(resp *http.Response, body []byte) *ResponseError 
 		Errors []protocol.ValidationError `json:"errors"`
 	}
 	e.own = json.Unmarshal(body, &spec) == nil
+	e.page = !e.own && isPage(resp.Header.Get("Content-Type"), body)
 	if e.own {
 		e.Message = c.clean(spec.Message, maxMessage)
 		e.RequestID = c.clean(spec.RequestID, 64)
