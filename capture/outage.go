@@ -104,19 +104,20 @@ func (r *ChunkReader) noteOutage(since int64) {
 	if i := slices.IndexFunc(r.devices, func(d *reopener) bool { return d.lost != nil }); i >= 0 && reason == nil {
 		name, reason = r.devices[i].Info().Name, r.devices[i].lost
 	}
-	if r.outage != nil && (reason == nil || name != r.outage.Device) {
-		r.endOutage(since)
-		r.publish(r.stats.Position)
-	}
-	if reason == nil || r.outage != nil {
+	switch {
+	case r.outage == nil && reason == nil, r.outage != nil && reason != nil && name == r.outage.Device:
 		return
+	case r.outage != nil:
+		r.endOutage(since)
 	}
-	r.outage = &Outage{Since: time.Duration(since) * ChunkDuration, Device: name}
-	if name == "" {
-		r.limit = time.After(OutageLimit)
-	}
-	if failed, ok := errors.AsType[failure](reason); ok {
-		r.outage.Reason = failed.Error()
+	if reason != nil {
+		r.outage = &Outage{Since: time.Duration(since) * ChunkDuration, Device: name}
+		if name == "" {
+			r.limit = time.After(OutageLimit)
+		}
+		if failed, ok := errors.AsType[failure](reason); ok {
+			r.outage.Reason = failed.Error()
+		}
 	}
 	r.publish(r.stats.Position)
 }
