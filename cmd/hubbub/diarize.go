@@ -47,13 +47,18 @@ type diarizeFlags struct {
 	wordsFlags
 }
 
-// diarizeExtensions are the file extensions of the outputs.
-var diarizeExtensions = map[string]string{
-	"rttm": ".rttm", "json": ".ndjson", "lines": ".txt", "csv": ".csv", "vtt": ".vtt", "audacity": ".labels.txt", "html": ".html",
+type diarizeFile struct{ output, extension string }
+
+// diarizeFiles are the file extensions of the outputs, in the order of the help.
+var diarizeFiles = []diarizeFile{
+	{"rttm", ".rttm"}, {"json", ".ndjson"}, {"lines", ".txt"}, {"csv", ".csv"}, {"vtt", ".vtt"}, {"audacity", ".labels.txt"}, {"html", ".html"},
 }
 
 func newDiarize(a *App) *cobra.Command {
-	outputs := []string{"rttm", "json", "lines", "csv", "vtt", "audacity", "html"}
+	var outputs []string
+	for _, f := range diarizeFiles {
+		outputs = append(outputs, f.output)
+	}
 	people := newCount(0, offline.MaxSpeakers)
 	f := &diarizeFlags{output: choice{"", outputs}, speakers: people, minSpeakers: people, maxSpeakers: people}
 	cmd := &cobra.Command{
@@ -220,8 +225,9 @@ func (d *diarizer) paths(files []string) ([]string, error) {
 		}
 		return paths, nil
 	}
+	format := slices.IndexFunc(diarizeFiles, func(f diarizeFile) bool { return f.output == d.flags.output.value })
 	for i, name := range names {
-		paths[i] = filepath.Join(d.flags.out, name+diarizeExtensions[d.flags.output.value])
+		paths[i] = filepath.Join(d.flags.out, name+diarizeFiles[format].extension)
 	}
 	if !d.flags.force {
 		if err := d.mayReplace(paths, "--out"); err != nil {
