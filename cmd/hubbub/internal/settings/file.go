@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-	"github.com/pelletier/go-toml/v2/unstable"
 
 	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol"
@@ -36,22 +35,13 @@ const (
 type File struct {
 	Path   string // "" = there is no configuration folder that this user can look into
 	Exists bool
-	values map[string]fileEntry // by the setting's name
-	names  []fileEntry          // in the order of the file
-	keys   []keyEntry           // in the order of the file
+	values map[string]string // by the setting's name, as the command line would spell them
+	names  []entry           // in order of the labels
+	keys   []tui.KeySetting  // in order of the screens and commands
 }
 
-// keyEntry is a line of a table of keys.
-type keyEntry struct {
-	tui.KeySetting
-	line int
-}
-
-// fileEntry is one value of the file, as the command line would spell it.
-type fileEntry struct {
-	key, value string
-	line       int
-}
+// entry is a line of the table of names.
+type entry struct{ label, name string }
 
 // filePath is the path of the settings file, whether it exists or not.
 func filePath() string {
@@ -70,9 +60,9 @@ func filePath() string {
 }
 
 // Read reads the settings file. It need not exist, unless HUBBUB_CONFIG names it.
-// An unknown key or a value of a wrong type is an error with its line.
+// An unknown key or a value of a wrong type is an error.
 func Read() (*File, error) {
-	f := &File{Path: filePath(), values: map[string]fileEntry{}}
+	f := &File{Path: filePath(), values: map[string]string{}}
 	if f.Path == "" {
 		return f, nil
 	}
@@ -95,104 +85,67 @@ func Read() (*File, error) {
 	return f, f.parse(raw)
 }
 
-func (f *File) fail(line int, format string, args ...any) error {
-	return usage.Error(f.origin(line)+": "+fmt.Sprintf(format, args...), "Change the line; `hubbub config --help` lists the settings.")
+func (f *File) fail(format string, args ...any) error {
+	return usage.Error(f.Path+": "+fmt.Sprintf(format, args...), "Change the file; `hubbub config --help` lists the settings.")
 }
 
 func (f *File) parse(raw []byte) error {
 	raw = bytes.TrimPrefix(raw, []byte("\ufeff")) // of editors on Windows
 	var values map[string]any
 	if err := toml.Unmarshal(raw, &values); err != nil {
-		var at *toml.DecodeError
-		if !errors.As(err, &at) {
-			return usage.Error(fmt.Sprintf("%s: %v", f.Path, err), "The file must be TOML (toml.io).")
+		if at, ok := errors.AsType[*toml.DecodeError](err); ok {
+			line, _ := at.Position()
+			return f.fail("line %d: %s", line, usage.PlainReason(strings.TrimPrefix(at.Error(), "toml: ")))
 		}
-		line, _ := at.Position()
-		return f.fail(line, "%s", usage.PlainReason(strings.TrimPrefix(at.Error(), "toml: ")))
+		return usage.Error(fmt.Sprintf("%s: %v", f.Path, err), "The file must be TOML (toml.io).")
 	}
-	var lines unstable.Parser // values have none
-	lines.Reset(raw)
-	var table []string
-	for lines.NextExpression() {
-		e := lines.Expression()
-		var key []string
-		if e.Kind == unstable.KeyValue {
-			key = slices.Clip(table)
-		}
-		line := 0
-		for k := e.Key(); k.Next(); {
-			key, line = append(key, string(k.Node().Data)), lines.Shape(k.Node().Raw).Start.Line
-		}
-		if e.Kind == unstable.Table && isTable(key[0]) {
-			table = key
-			continue
-		}
-		value := any(values)
-		for _, k := range key {
-			inner, _ := value.(map[string]any)
-			value = inner[k]
-		}
-		if err := f.add(key, line, value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f.add(nil, values)
 }
 
-func isTable(name string) bool { return name == namesTable || name == keysTable }
-
-// add stores the value of a key, or those of an inline table.
-func (f *File) add(key []string, line int, value any) error {
-	if isTable(key[0]) {
-		if inline, ok := value.(map[string]any); ok {
-			for _, name := range slices.Sorted(maps.Keys(inline)) {
-				if err := f.add(append(slices.Clip(key), name), line, inline[name]); err != nil {
-					return err
-				}
+// add stores the value of a key, or those of a table.
+func (f *File) add(key []string, value any) error {
+	table, isTable := value.(map[string]any)
+	switch inTable := len(key) > 0 && (key[0] == namesTable || key[0] == keysTable); {
+	case isTable && (inTable || len(key) == 0):
+		for _, name := range slices.Sorted(maps.Keys(table)) {
+			if err := f.add(append(slices.Clip(key), name), table[name]); err != nil {
+				return err
 			}
-			return nil
 		}
-		if len(key) == 1 {
-			return f.fail(line, "a table is expected, such as [%s] or [%s]", namesTable, keysTable)
-		}
-	}
-	switch key[0] {
-	case keysTable:
-		return f.addKeys(key[1:], line, value)
-	case namesTable:
+		return nil
+	case inTable && len(key) == 1:
+		return f.fail("%s must be a table, such as [%s]", key[0], key[0])
+	case inTable && key[0] == keysTable:
+		return f.addKeys(key[1:], value)
+	case inTable:
 		name, ok := value.(string)
 		if !ok || len(key) != 2 {
-			return f.fail(line, "a name must be text, such as SPEAKER_00 = \"Anna\" in the table [names]")
+			return f.fail("a name must be text, such as SPEAKER_00 = \"Anna\" in the table [names]")
 		}
-		f.names = append(f.names, fileEntry{key[1], name, line})
+		f.names = append(f.names, entry{key[1], name})
 		return nil
+	case !slices.Contains(settingNames(), key[0]):
+		return f.unknown(key[0])
 	}
-	name := strings.Join(key, ".")
-	if !slices.Contains(settingNames(), name) {
-		return f.unknown(line, name)
-	}
-	e := fileEntry{key: name, line: line}
 	switch v := value.(type) {
 	case string:
-		e.value = v
+		f.values[key[0]] = v
 	case bool:
-		e.value = strconv.FormatBool(v)
+		f.values[key[0]] = strconv.FormatBool(v)
 	case int64:
-		e.value = strconv.FormatInt(v, 10)
+		f.values[key[0]] = strconv.FormatInt(v, 10)
 	case float64:
-		e.value = strconv.FormatFloat(v, 'g', -1, 64)
+		f.values[key[0]] = strconv.FormatFloat(v, 'g', -1, 64)
 	default:
-		return f.fail(line, "%s must be text, a number, true or false", name)
+		return f.fail("%s must be text, a number, true or false", key[0])
 	}
-	f.values[name] = e
 	return nil
 }
 
 // addKeys stores the keys of a command: [screen] and name, and a key or several.
-func (f *File) addKeys(name []string, line int, value any) error {
-	e := keyEntry{line: line}
-	e.Command = name[len(name)-1]
-	e.Screen = strings.Join(name[:len(name)-1], ".")
+func (f *File) addKeys(name []string, value any) error {
+	last := len(name) - 1
+	s := tui.KeySetting{Screen: strings.Join(name[:last], "."), Command: name[last]}
 	list, ok := value.([]any)
 	if !ok {
 		list = []any{value}
@@ -201,28 +154,29 @@ func (f *File) addKeys(name []string, line int, value any) error {
 		key, ok := v.(string)
 		switch {
 		case !ok:
-			return f.failKey(line, fmt.Sprintf("the keys of %q must be text, such as \"b\" or [\"b\", \"ctrl+b\"]", e.Command))
+			return f.failKey(s, "the keys must be text, such as \"b\" or [\"b\", \"ctrl+b\"]")
 		case key != "":
-			e.Keys = append(e.Keys, key)
+			s.Keys = append(s.Keys, key)
 		}
 	}
-	f.keys = append(f.keys, e)
+	f.keys = append(f.keys, s)
 	return nil
 }
 
-func (f *File) failKey(line int, text string) error {
-	return usage.Error(f.origin(line)+": "+text, "Change the line; `hubbub config keys` lists the commands and their keys.")
+func (f *File) failKey(s tui.KeySetting, text string) error {
+	return usage.Error(f.Path+": "+keyName(s)+": "+text, "Change the file; `hubbub config keys` lists the commands and their keys.")
+}
+
+// keyName is the name of a command in the settings.
+func keyName(s tui.KeySetting) string {
+	return strings.TrimSuffix(keysTable+"."+s.Screen, ".") + "." + s.Command
 }
 
 // Keymap is the keys of the file. With an error it is the default one.
 func (f *File) Keymap() (tui.Keymap, error) {
-	settings := make([]tui.KeySetting, len(f.keys))
-	for i, e := range f.keys {
-		settings[i] = e.KeySetting
-	}
-	keys, i, err := tui.NewKeymap(settings)
+	keys, i, err := tui.NewKeymap(f.keys)
 	if err != nil {
-		return tui.Keymap{}, f.failKey(f.keys[i].line, protocol.Clean(err.Error(), 200))
+		return tui.Keymap{}, f.failKey(f.keys[i], protocol.Clean(err.Error(), 200))
 	}
 	return keys, nil
 }
@@ -235,24 +189,22 @@ func settingNames() (names []string) {
 }
 
 // unknown rejects a key and suggests the setting with the nearest name.
-func (f *File) unknown(line int, name string) error {
+func (f *File) unknown(name string) error {
 	if strings.Contains(strings.ToLower(name), "key") {
-		return usage.Error(fmt.Sprintf("%s: %q may not be in a file", f.origin(line), name), "Store the API key in the key ring with `hubbub config set-key URL`, or give it in HUBBUB_API_KEY.")
+		return usage.Error(fmt.Sprintf("%s: %q may not be in a file", f.Path, name), "Store the API key in the key ring with `hubbub config set-key URL`, or give it in HUBBUB_API_KEY.")
 	}
 	if meant := usage.Nearest(name, settingNames()); meant != "" {
-		return f.fail(line, "there is no setting %q; did you mean %s?", name, meant)
+		return f.fail("there is no setting %q; did you mean %s?", name, meant)
 	}
-	return f.fail(line, "there is no setting %q", name)
+	return f.fail("there is no setting %q", name)
 }
 
 func (f *File) tables() (tables Tables, err error) {
 	for _, e := range f.names {
-		if tables.Names, err = tables.Names.Rename(e.key, e.value); err != nil {
-			return tables, badSetting(f.origin(e.line), e.key, e.value, err)
+		if tables.Names, err = tables.Names.Rename(e.label, e.name); err != nil {
+			return tables, badSetting(f.Path, e.label, e.name, err)
 		}
 	}
 	tables.Keys, err = f.Keymap()
 	return tables, err
 }
-
-func (f *File) origin(line int) string { return fmt.Sprintf("%s:%d", f.Path, line) }

@@ -68,10 +68,8 @@ func (s setting) lookUp(file *File) (value, origin string, found bool) {
 	if value := os.Getenv(s.env()); value != "" {
 		return value, s.env(), true
 	}
-	if e, ok := file.values[s.name]; ok {
-		return e.value, file.origin(e.line), true
-	}
-	return "", "", false
+	value, found = file.values[s.name]
+	return value, file.Path, found
 }
 
 // excluded reports whether the flags on the command line exclude a setting.
@@ -152,11 +150,10 @@ func (f *File) Values(flags *pflag.FlagSet) (all []Value, err error) {
 		return nil, err
 	}
 	for _, n := range f.names {
-		all = append(all, Value{namesTable + "." + n.key, n.value, f.origin(n.line)})
+		all = append(all, Value{namesTable + "." + n.label, n.name, f.Path})
 	}
 	for _, k := range f.keys {
-		name := strings.TrimPrefix(k.Screen+"."+k.Command, ".")
-		all = append(all, Value{keysTable + "." + name, strings.Join(k.Keys, ", "), f.origin(k.line)})
+		all = append(all, Value{keyName(k), strings.Join(k.Keys, ", "), f.Path})
 	}
 	return all, nil
 }
