@@ -321,23 +321,6 @@ func (a *App) storeVoices(s voices.Store, length string, list ...voices.Voice) e
 	if len(replaced) > 0 {
 		a.notice("%s: the earlier voiceprint is replaced", names(replaced))
 	}
-	return a.warnAlike(s, list...)
-}
-
-// warnAlike says which voices of a list are like others.
-func (a *App) warnAlike(s voices.Store, list ...voices.Voice) error {
-	said := map[string]bool{"": true}
-	for _, v := range list {
-		text, err := s.Alike(v)
-		if err != nil {
-			return err
-		}
-		if !said[text] {
-			a.notice("%s\nIf they are, keep one and remove the others with `hubbub voices remove`. "+
-				"If not, one was learnt from speech of several people: learn each again, from speech of one.", text)
-		}
-		said[text] = true
-	}
 	return nil
 }
 

@@ -84,8 +84,7 @@ func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 	if _, err := l.forget(label); err != nil { // one of an earlier attempt
 		return "", err
 	}
-	voice := New(name, v, "")
-	if err := l.put(label, voice); err != nil {
+	if err := l.put(label, New(name, v, "")); err != nil {
 		return "", err
 	}
 	delete(l.deleted, label)
@@ -93,12 +92,7 @@ func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 	if l.learnt[label].before != nil {
 		is = "replaces the earlier one,"
 	}
-	text := fmt.Sprintf("a voiceprint of %s %s stored in %s; no audio is stored", name, is, l.store.Dir)
-	alike, err := l.store.Alike(voice)
-	if alike != "" {
-		text = alike + "; " + text // the end of a long line is cut off on the screen
-	}
-	return text, err
+	return fmt.Sprintf("a voiceprint of %s %s stored in %s; no audio is stored", name, is, l.store.Dir), nil
 }
 
 // put stores a voice for a label, and keeps what it replaces.

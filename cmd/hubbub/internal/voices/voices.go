@@ -222,37 +222,6 @@ func (s Store) Get(name string) (v Voice, found bool, err error) {
 	return v, false, err
 }
 
-// alike is the similarity from which two voiceprints are said to be of one person. Of voiceprints
-// of 9 to 15 s, 42 of 45 pairs of one person reached it, 62 of 90 with a telephone line on one
-// side, and 2 of 8,078 of different people. A confidence of 0.9995, which depends on the cohort,
-// was reached by 45, 76 and 18.
-const alike = 0.78
-
-// Alike says which voices are probably of the same person as a stored one; "" = none. While
-// they are stored, each is as likely as the others, and the person is seldom recognised.
-func (s Store) Alike(v Voice) (text string, err error) {
-	list, err := s.List()
-	var names []string
-	for _, own := range People([]Voice{v}) {
-		for _, other := range People(list) {
-			if other.Label == v.Name || similar(own, other) && similar(other, own) {
-				names = append(names, other.Label)
-			}
-		}
-	}
-	if err != nil || len(names) < 2 {
-		return "", err
-	}
-	return strings.Join(names, ", ") + " are probably one person, who may not be recognised while all are stored", nil
-}
-
-// similar reports whether a speaker with the voice of p is like the person q.
-func similar(p, q voiceprint.Person) bool {
-	speaker, _ := p.Voiceprint.Embeddings()
-	scores, cohort := voiceprint.Scores(&speaker, []voiceprint.Person{q}, nil)
-	return scores[0]+cohort >= alike
-}
-
 // People are those of the voices that are not outdated.
 func People(list []Voice) (people []voiceprint.Person) {
 	for _, v := range list {

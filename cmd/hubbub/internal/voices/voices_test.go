@@ -14,7 +14,6 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"hubbub/localserver/engine/enginetest"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
 	"hubbub/protocol/atomicfile"
@@ -170,21 +169,5 @@ func TestUnusableVoice(t *testing.T) {
 		if _, err := store.List(); (err == nil) != (c.hint == "") || hint.Of(err) != c.hint {
 			t.Errorf("%s: %v; %s", c.to, err, hint.Of(err))
 		}
-	}
-}
-
-// TestAlike: one voice under two names is noticed, and another voice is not like them.
-func TestAlike(t *testing.T) {
-	store, _ := filled(t, "Anna")
-	other := testkit.Must(voiceprint.Make(enginetest.Demo(t)[7*protocol.SampleRate : 13*protocol.SampleRate]))(t)
-	ben := New("Ben", other, "")
-	testkit.Must(store.Put(ben))(t)
-	if text, err := store.Alike(ben); text != "" || err != nil {
-		t.Errorf("another voice: %q, %v", text, err)
-	}
-	l := NewLearner(store)
-	l.make = madeOnce
-	if text, err := l.Learn("SPEAKER_00", "Annabel", speech(t)); !strings.HasPrefix(text, "Anna, Annabel are ") || err != nil {
-		t.Errorf("the same voice: %q, %v", text, err)
 	}
 }
