@@ -160,18 +160,22 @@ func addOutput(cmd *cobra.Command, output *choice) {
 
 // newGroup is a command that only has commands of its own.
 func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
-	group := &cobra.Command{
-		Use: name, Short: short, Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			names := []string{"'" + cmd.CommandPath() + " " + commands[0].Name() + "'"}
-			for _, c := range commands[1:] {
-				names = append(names, "'"+c.Name()+"'")
-			}
-			return usage.Error(cmd.CommandPath()+" needs a command", "Run "+session.OneOf(names)+".")
-		},
-	}
+	group := &cobra.Command{Use: name, Short: short}
 	group.AddCommand(commands...)
+	needCommand(group)
 	return group
+}
+
+// needCommand makes a group without one of its commands wrong usage.
+func needCommand(group *cobra.Command) {
+	group.Args = noArgs
+	group.RunE = func(cmd *cobra.Command, _ []string) error {
+		var names []string
+		for _, c := range cmd.Commands() {
+			names = append(names, c.Name())
+		}
+		return usage.Error(cmd.CommandPath()+" needs a command", fmt.Sprintf("Run '%s' with %s.", cmd.CommandPath(), session.OneOf(names)))
+	}
 }
 
 // onData adds --data, the data folder of a server, runs do with it unless check, which may be nil,
@@ -223,17 +227,18 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		if !cmd.HasParent() {
 			fix = cmp.Or(fileFix(args[0]), fix)
 		}
-		var similar []string
-		for distance := 1; args[0] != "" && len(similar) == 0 && distance <= 2; distance++ { // 2: exchanged letters
-			cmd.SuggestionsMinimumDistance = distance
-			similar = cmd.SuggestionsFor(args[0])
-		}
-		if len(similar) > 0 {
-			fix = fmt.Sprintf("Did you mean %s? %s", strings.Join(similar, " or "), fix)
-		}
+		fix = didYouMean(usage.SimilarCommands(args[0], cmd), fix)
 		return usage.Error(fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath()), fix)
 	}
 	return noArgument(cmd, args[0])
+}
+
+// didYouMean is a hint before which the names stand that may be meant.
+func didYouMean(similar []string, fix string) string {
+	if len(similar) == 0 {
+		return fix
+	}
+	return fmt.Sprintf("Did you mean %s? %s", strings.Join(similar, " or "), fix)
 }
 
 func noArgument(cmd *cobra.Command, arg string) error {

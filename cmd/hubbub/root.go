@@ -95,17 +95,8 @@ func helpOn(cmd *cobra.Command, args []string) error {
 // succeeds. Here that is an error.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
-	completion, _, err := root.Find([]string{"completion"})
-	if err != nil {
-		return
-	}
-	completion.Args = nil
-	completion.RunE = func(_ *cobra.Command, args []string) error {
-		msg := "hubbub completion needs a shell"
-		if len(args) > 0 {
-			msg = fmt.Sprintf("hubbub completion knows no shell %q", args[0])
-		}
-		return usage.Error(msg, "Run 'hubbub completion bash', 'zsh', 'fish' or 'powershell'.")
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		needCommand(completion)
 	}
 }
 
@@ -122,11 +113,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	fix := cmp.Or(hint.Of(err), seeFlags(cmd))
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
 		var flags []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, "--"+f.Name) })
 		if c, _, err := cmd.Find([]string{name}); err == nil && c != cmd { // as in hubbub --devices
 			fix = fmt.Sprintf("Did you mean '%s'? %s", c.CommandPath(), fix)
-		} else if meant := usage.Nearest(name, flags); meant != "" {
-			fix = fmt.Sprintf("Did you mean --%s? %s", meant, fix)
+		} else {
+			fix = didYouMean(usage.Similar("--"+name, flags), fix)
 		}
 	}
 	return usage.Error(msg, fix)

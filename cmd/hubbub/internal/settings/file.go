@@ -193,8 +193,8 @@ func (f *File) unknown(name string) error {
 	if strings.Contains(strings.ToLower(name), "key") {
 		return usage.Error(fmt.Sprintf("%s: %q may not be in a file", f.Path, name), "Store the API key in the key ring with `hubbub config set-key URL`, or give it in HUBBUB_API_KEY.")
 	}
-	if meant := usage.Nearest(name, settingNames()); meant != "" {
-		return f.fail("there is no setting %q; did you mean %s?", name, meant)
+	if similar := usage.Similar(name, settingNames()); len(similar) > 0 {
+		return f.fail("there is no setting %q; did you mean %s?", name, strings.Join(similar, " or "))
 	}
 	return f.fail("there is no setting %q", name)
 }

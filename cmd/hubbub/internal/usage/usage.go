@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"hubbub/protocol/hint"
 )
 
@@ -39,34 +41,20 @@ func PlainReason(msg string) string {
 	return before + "must be a whole number"
 }
 
-// Nearest is the one of some names that a misspelt one may mean; "" = none.
-func Nearest(name string, names []string) (meant string) {
-	best := 3
-	for _, other := range names {
-		if d := editDistance(name, other); d < best {
-			best, meant = d, other
-		}
+// Similar are the names that a misspelt one may mean.
+func Similar(name string, names []string) []string {
+	list := &cobra.Command{}
+	for _, n := range names {
+		list.AddCommand(&cobra.Command{Use: n, Run: func(*cobra.Command, []string) {}})
 	}
-	return meant
+	return SimilarCommands(name, list)
 }
 
-// editDistance is the Levenshtein distance of two short words.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+// SimilarCommands are the commands of a group that a misspelt name may mean.
+func SimilarCommands(name string, group *cobra.Command) (similar []string) {
+	for distance := 1; name != "" && len(similar) == 0 && distance <= 2; distance++ { // 2: exchanged letters
+		group.SuggestionsMinimumDistance = distance
+		similar = group.SuggestionsFor(name)
 	}
-	for i := range a {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range b {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return similar
 }
