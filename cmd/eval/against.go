@@ -26,8 +26,7 @@ func writeAgainst(w io.Writer, now, earlier []table) error {
 	for i, t := range now[:min(len(now), len(earlier))] {
 		fmt.Fprintf(w, "\nlatency %g s, less the earlier run (%g s, engine %s, weights %s): mean by recording ± its standard error\n",
 			t.Latency, earlier[i].Latency, earlier[i].Engine, earlier[i].Weights)
-		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprint(tw, "set\tfiles\tDER\tmiss\tfalse\tconf\tobjective\tlost\tlabels\t\n")
+		tw := differenceTable(w, "set")
 		var is, was []figures
 		for _, s := range t.Sets {
 			a, b := pairs(s, earlier[i].Sets)
@@ -58,6 +57,13 @@ func pairs(s figures, earlier []figures) (is, was []figures) {
 	return is, was
 }
 
+// differenceTable is a table of differenceRow. name says what the rows are of.
+func differenceTable(w io.Writer, name string) *tabwriter.Writer {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(tw, "%s\tfiles\tDER\tmiss\tfalse\tconf\tobjective\tlost\tlabels\treturns\t\n", name)
+	return tw
+}
+
 func differenceRow(w io.Writer, name string, is, was []figures) {
 	fmt.Fprintf(w, "%s\t%d\t", name, len(is))
 	for _, value := range []func(figures) float64{
@@ -67,12 +73,13 @@ func differenceRow(w io.Writer, name string, is, was []figures) {
 		mean, err := difference(is, was, value)
 		fmt.Fprintf(w, "%+.2f ± %s\t", mean, number(err)) // one recording has no error
 	}
-	lost, labels := 0, 0
+	lost, labels, kept := 0, 0, 0
 	for i := range is {
 		lost += is[i].Lost - was[i].Lost
 		labels += is[i].Labels - was[i].Labels
+		kept += is[i].Kept - was[i].Kept
 	}
-	fmt.Fprintf(w, "%+d\t%+d\t\n", lost, labels)
+	fmt.Fprintf(w, "%+d\t%+d\t%+d\t\n", lost, labels, kept)
 }
 
 // difference is the mean by recording of is less was, and its standard error.
