@@ -6,8 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hubbub/capture"
-	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol"
@@ -17,7 +15,6 @@ import (
 type watchFlags struct {
 	serviceFlags
 	displayFlags
-	record    string
 	words     bool
 	reconnect durationFlag
 }
@@ -50,10 +47,8 @@ an error.`,
 	flags := cmd.Flags()
 	f.serviceFlags.addRemote(cmd)
 	flags.Var(&f.reconnect, "reconnect", "longest `TIME` to try to reconnect, or to wait for a sender that resumes, 0 = never; 15s by default without a full-screen display")
-	flags.Var((*nonEmpty)(&f.record), "record", "record the events and turns, without audio, into `DIR`")
 	flags.BoolVar(&f.words, "words", false, "display what is said, if the sender has asked the service for it")
 	f.displayFlags.add(cmd, "tui", "lines", "json", "events", "rttm", "wire")
-	_ = cmd.MarkFlagDirname("record")
 	return cmd
 }
 
@@ -68,7 +63,7 @@ func (f *watchFlags) complete(cmd *cobra.Command) error {
 }
 
 // watch is live without a source: the events of another client's stream go to
-// the recording and the display.
+// the display.
 func (a *App) watch(ctx context.Context, id string, f *watchFlags) (err error) {
 	display, err := a.newDisplay(f.displayFlags)
 	if err != nil {
@@ -89,15 +84,6 @@ func (a *App) watch(ctx context.Context, id string, f *watchFlags) (err error) {
 	}
 	defer stream.Close()
 	annotations := protocol.NewAnnotationsStore(f.settings.Names)
-	info := recording.NewInfo("hubbub "+version, session.WatchedSource(id), server.name, 0, capture.Realtime)
-	info.Watched = id
-	recorder := recording.NewRecorder(info, annotations)
-	if err := recorder.Start(f.record); err != nil {
-		return err
-	}
-	watched := session.NewWatched(session.WatchedParts{
-		ID: id, Stream: stream, Recorder: recorder, Annotations: annotations, Server: server.name,
-	})
-	defer func() { err = cmp.Or(err, recorder.Close()) }()
+	watched := session.NewWatched(session.WatchedParts{ID: id, Stream: stream, Annotations: annotations, Server: server.name})
 	return session.Run(ctx, watched, display)
 }

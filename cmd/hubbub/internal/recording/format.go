@@ -49,9 +49,6 @@ type Info struct {
 	Server  string       `json:"server"`  // display name; without credentials
 	Latency float64      `json:"latency"` // seconds; 0 = unknown
 	Pace    capture.Pace `json:"pace"`
-	// Watched is the id of a stream that another client sent: its recording has
-	// no audio.
-	Watched string `json:"watched,omitempty"`
 	// Ended is written when the session has ended in order.
 	Ended *time.Time `json:"ended,omitempty"`
 	// Gaps are written when they begin and end.

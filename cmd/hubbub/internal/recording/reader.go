@@ -386,7 +386,7 @@ func (r *Recording) openAudio(ctx context.Context) {
 		_ = source.Close()
 	case exists(r.path(AudioFile)):
 		r.warn("the audio cannot be read: %v", err)
-	case r.Info.Watched == "":
+	default:
 		r.warn("%s is missing", AudioFile)
 	}
 }

@@ -26,10 +26,8 @@ const lateMargin = 500 * time.Millisecond
 // else from any. Status and Dropped do not wait for the disk, nor does Audio of a
 // microphone.
 type Recorder struct {
-	// Gaps are those of the session so far, and Position that of a session without audio, in seconds.
-	// Whoever runs the session sets them before.
-	Gaps     func() []protocol.Span
-	Position func() float64
+	// Gaps are those of the session so far. Whoever runs the session sets it before.
+	Gaps func() []protocol.Span
 
 	info        Info
 	annotations *protocol.AnnotationsStore
@@ -68,7 +66,7 @@ func (t *audioTap) use(w *Writer) float64 {
 // NewRecorder records nothing until Start. info describes the session.
 func NewRecorder(info Info, annotations *protocol.AnnotationsStore) *Recorder {
 	return &Recorder{
-		Gaps: func() []protocol.Span { return nil }, Position: func() float64 { return 0 },
+		Gaps: func() []protocol.Span { return nil },
 		info: info, annotations: annotations, changed: make(chan struct{}, 1),
 		closing: make(chan struct{}), open: map[string]protocol.Event{},
 	}
@@ -99,7 +97,7 @@ func (r *Recorder) Start(dir string) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	position := r.cut(w)
+	position := r.audio.use(w)
 	w.begin(r.annotations, position)
 	r.excerpt = excerpt{position, math.Inf(1)}
 	for _, e := range slices.SortedFunc(maps.Values(r.open), func(a, b protocol.Event) int { return cmp.Compare(a.Timestamp, b.Timestamp) }) {
@@ -109,15 +107,6 @@ func (r *Recorder) Start(dir string) error {
 	}
 	r.writer.Store(w)
 	return nil
-}
-
-// cut passes the audio from now on to a writer, nil = to none, and returns the position
-// in seconds.
-func (r *Recorder) cut(w *Writer) float64 {
-	if r.info.Watched != "" { // there is no audio
-		return r.Position()
-	}
-	return r.audio.use(w)
 }
 
 // Stop ends the recording here and returns what it contains. It waits for the
@@ -131,7 +120,7 @@ func (r *Recorder) Stop() (Summary, error) {
 		return Summary{}, errors.New("no recording runs")
 	}
 	r.mu.Lock()
-	r.excerpt.until = r.cut(nil)
+	r.excerpt.until = r.audio.use(nil)
 	r.mu.Unlock()
 	if w.failure.Load() == nil {
 		select {

@@ -37,7 +37,7 @@ const audioQueue = 300
 type Writer struct {
 	dir         string
 	info        Info
-	wav         *audiofile.WAVWriter // nil for a watched stream
+	wav         *audiofile.WAVWriter
 	events      *os.File
 	arrivals    *os.File
 	turns       *os.File
@@ -50,7 +50,7 @@ type Writer struct {
 	dropped atomic.Int64
 	bytes   atomic.Int64 // written
 	free    atomic.Int64 // bytes on the disk
-	length  atomic.Int64 // samples of audio, or a watched stream's
+	length  atomic.Int64 // samples of audio
 	failure atomic.Pointer[Failure]
 	changed chan<- struct{} // gets a value at the first failure
 	written sync.WaitGroup
@@ -173,9 +173,6 @@ func (w *Writer) createFiles() error {
 	if err := w.writeInfo(); err != nil {
 		return cannotRecord(err)
 	}
-	if w.info.Watched != "" {
-		return nil
-	}
 	var err error
 	if w.wav, err = audiofile.CreateWAV(w.Path(AudioFile)); err != nil {
 		return cannotRecord(err)
@@ -242,9 +239,7 @@ func (w *Writer) writeAudio() {
 		select {
 		case <-tick.C:
 			w.measureDisk()
-			if w.wav != nil { // also after a failure: what was written before it is readable then
-				w.fail(recovered.Guard(w.wav.Save))
-			}
+			w.fail(recovered.Guard(w.wav.Save)) // also after a failure: what was written before it is readable then
 		case c, more := <-w.queue:
 			if !more {
 				return
@@ -275,9 +270,6 @@ func (w *Writer) writeChunk(c capture.Chunk, next *int64) error {
 func (w *Writer) Event(position float64, e protocol.Event) {
 	if len(e.Raw) == 0 {
 		return
-	}
-	if w.wav == nil {
-		w.length.Store(int64(position * capture.SampleRate))
 	}
 	line, err := json.Marshal(arrival{protocol.Round1ms(position), protocol.Round1ms(e.Timestamp)})
 	if err != nil {
@@ -327,9 +319,7 @@ func (w *Writer) write(f *os.File, line []byte) {
 func (w *Writer) Close(gaps []protocol.Span) error {
 	close(w.queue)
 	w.written.Wait()
-	if w.wav != nil {
-		w.fail(w.wav.Close())
-	}
+	w.fail(w.wav.Close())
 	w.fail(errors.Join(w.events.Close(), w.arrivals.Close(), w.turns.Close()))
 	if w.words != nil {
 		w.fail(w.words.Close())

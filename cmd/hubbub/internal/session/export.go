@@ -11,19 +11,17 @@ import (
 	"hubbub/tui/display"
 )
 
-// exportState writes a session so far into the folder of its recording, or,
-// without one from the start on, into a new folder in the current one. An open
-// turn is written as far as it was decided.
-func exportState(st display.State, name, title string, rec *recording.Recorder, annotations protocol.Annotations) (string, error) {
+// exportState writes a session so far into the folder of a recording that has it from the
+// start on, or, without one (""), into a new folder in the current one. An open turn is
+// written as far as it was decided.
+func exportState(st display.State, name, title, dir string, annotations protocol.Annotations) (string, error) {
 	content := recording.Content{
 		Info:  export.Info{Name: name, Title: title, Started: st.Started, Length: st.Position, Gaps: st.Gaps},
 		Turns: turnsSoFar(st), Annotations: annotations,
 	}
-	dir, whole := rec.Dir()
-	if whole && !st.Watching {
+	if dir != "" {
 		content.Audio = filepath.Join(dir, recording.AudioFile)
-	}
-	if !whole {
+	} else {
 		dir = "hubbub-" + st.Started.Format("20060102-150405")
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return "", fmt.Errorf("cannot export: %w", err)

@@ -133,5 +133,9 @@ func (l *Live) export(annotations protocol.Annotations) (string, error) {
 	if l.Source.Kind == capture.File {
 		title = filepath.Base(l.Source.Name)
 	}
-	return exportState(l.state(), l.Source.Base, title, l.Recorder, annotations)
+	dir, whole := l.Recorder.Dir()
+	if !whole {
+		dir = ""
+	}
+	return exportState(l.state(), l.Source.Base, title, dir, annotations)
 }

@@ -116,8 +116,7 @@ func watched(t *testing.T, s protocoltest.Service) *Watched {
 	stream := testkit.Must(newClient(t, s).Watch(t.Context(), protocoltest.ID, time.Minute, false))(t)
 	t.Cleanup(stream.Close)
 	annotations := protocol.NewAnnotationsStore(protocol.Annotations{})
-	recorder := recording.NewRecorder(recording.Info{Watched: protocoltest.ID}, annotations)
-	return NewWatched(WatchedParts{ID: protocoltest.ID, Stream: stream, Recorder: recorder, Annotations: annotations})
+	return NewWatched(WatchedParts{ID: protocoltest.ID, Stream: stream, Annotations: annotations})
 }
 
 // recorded is a recording of one turn and a gap.

@@ -25,7 +25,6 @@ const awaitSender = "the sender lost its stream, waiting for it to resume"
 type WatchedParts struct {
 	ID          string // of the stream
 	Stream      *client.Watcher
-	Recorder    *recording.Recorder
 	Annotations *protocol.AnnotationsStore
 	Server      string // display name
 }
@@ -37,7 +36,6 @@ type Watched struct {
 	source   capture.Info
 	timeline *protocol.Timeline
 	started  time.Time
-	record   *recordSwitch
 	now      func() time.Time
 
 	phase
@@ -50,17 +48,11 @@ type Watched struct {
 
 // NewWatched is a session that begins now.
 func NewWatched(p WatchedParts) *Watched {
-	w := &Watched{WatchedParts: p, source: WatchedSource(p.ID), timeline: protocol.NewTimeline(), started: time.Now(), now: time.Now}
+	id := protocol.Clean(p.ID, 64)
+	source := capture.Info{Name: "stream " + id, Base: id}
+	w := &Watched{WatchedParts: p, source: source, timeline: protocol.NewTimeline(), started: time.Now(), now: time.Now}
 	w.conn = display.Open
-	p.Recorder.Gaps, p.Recorder.Position = w.gaps, w.position
-	w.record = newRecordSwitch(p.Recorder, w.over)
 	return w
-}
-
-// WatchedSource describes the source of a watched stream.
-func WatchedSource(id string) capture.Info {
-	id = protocol.Clean(id, 64)
-	return capture.Info{Name: "stream " + id, Base: id}
 }
 
 func (w *Watched) end() {
@@ -85,11 +77,10 @@ func (w *Watched) run(_ context.Context, d Display) error {
 }
 
 func (w *Watched) receive(d Display) error {
-	out := output{timeline: w.timeline, rec: w.Recorder, display: d, transcriber: &Transcriber{}, fromService: w.Stream.Words(), end: w.end}
+	unused := recording.NewRecorder(recording.Info{}, w.Annotations) // a watched stream is not recorded
+	out := output{timeline: w.timeline, rec: unused, display: d, transcriber: &Transcriber{}, fromService: w.Stream.Words(), end: w.end}
 	for updates := w.Stream.Updates(); updates != nil; {
 		select {
-		case <-w.Recorder.Changed():
-			out.recordingStopped()
 		case <-out.due():
 			out.release()
 		case u, more := <-updates:
@@ -106,7 +97,6 @@ func (w *Watched) receive(d Display) error {
 					text = awaitSender + ": " + lost.Error()
 				}
 				out.keep(d.notice(text, lost != nil))
-				w.Recorder.SaveGaps()
 			case e.Type == protocol.TypeStreamState: // one that cannot be parsed is of a newer service
 				if e.State != nil {
 					w.setStatus(*e.State)
@@ -165,7 +155,7 @@ func (w *Watched) setStatus(s protocol.StreamState) {
 func (w *Watched) about() capture.Info { return w.source }
 
 func (w *Watched) controls() display.Controls {
-	return display.Controls{Annotations: w.Annotations, Export: w.export, Record: w.record.toggle}
+	return display.Controls{Annotations: w.Annotations, Export: w.export}
 }
 
 func (w *Watched) state() display.State {
@@ -178,7 +168,7 @@ func (w *Watched) state() display.State {
 		Timeline: timeline, Position: position, Sent: position,
 		Source: w.source.Name, Server: w.Server, Stream: w.ID, Watching: true,
 		Conn: w.conn, ConnReason: w.reason, Started: w.started,
-		Recording: recordingState(w.Recorder), Gaps: gaps,
+		Gaps: gaps,
 	}
 	if w.conn.Over() {
 		return st
@@ -199,9 +189,9 @@ func (w *Watched) state() display.State {
 }
 
 func (w *Watched) notices() []string {
-	out := w.record.notices()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	var out []string
 	if n := w.Stream.Status().Losses; n > 0 && w.conn != display.Failed {
 		out = append(out, fmt.Sprintf("the connection was lost %s and resumed; no event is missing", display.Times(n)))
 	}
@@ -213,5 +203,5 @@ func (w *Watched) notices() []string {
 }
 
 func (w *Watched) export(annotations protocol.Annotations) (string, error) {
-	return exportState(w.state(), w.source.Base, w.source.Name, w.Recorder, annotations)
+	return exportState(w.state(), w.source.Base, w.source.Name, "", annotations)
 }
