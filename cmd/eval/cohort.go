@@ -31,7 +31,7 @@ func (ev *evaluator) writeCohort(ctx context.Context, out io.Writer) error {
 	for i, name := range names {
 		names[i] = strings.TrimSuffix(name, ".wav")
 	}
-	people, err := ev.makeVoiceprints(ctx, ev.people, names)
+	people, err := makeVoiceprints(ctx, ev.people, names)
 	if err != nil {
 		return err
 	}

@@ -61,53 +61,29 @@ func (ev *evaluator) readEnrolment(ctx context.Context) (*enrolment, error) {
 			}
 		}
 	}
-	if e.people, err = ev.makeVoiceprints(ctx, people, slices.Sorted(maps.Keys(names))); err != nil {
+	if e.people, err = makeVoiceprints(ctx, people, slices.Sorted(maps.Keys(names))); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
-// makeVoiceprints makes the voiceprints of people from the files of a folder. With
-// --windows it reads them from a file beside that one, or writes them to it. Who is
+// makeVoiceprints makes the voiceprints of people from the files of a folder. Who is
 // refused has none.
-func (ev *evaluator) makeVoiceprints(ctx context.Context, folder string, names []string) (people map[string]voiceprint.Voiceprint, err error) {
-	people = map[string]voiceprint.Voiceprint{}
-	texts := map[string]string{} // by file and weights, "" = refused
-	path := ev.windowsFile + ".voices"
-	if raw, err := os.ReadFile(path); err == nil && ev.windowsFile != "" {
-		if err := json.Unmarshal(raw, &texts); err != nil {
+func makeVoiceprints(ctx context.Context, folder string, names []string) (map[string]voiceprint.Voiceprint, error) {
+	people := map[string]voiceprint.Voiceprint{}
+	for _, name := range names {
+		samples, err := capture.Decode(ctx, capture.Spec{Input: filepath.Join(folder, name+".wav")})
+		if err != nil {
 			return nil, err
 		}
-	}
-	for _, name := range names {
-		file := filepath.Join(folder, name+".wav")
-		key := file + ", weights " + engine.WeightsVersion()
-		text, has := texts[key]
-		if !has || text != "" && !voiceprint.Current(text) {
-			samples, err := capture.Decode(ctx, capture.Spec{Input: file})
-			if err != nil {
-				return nil, err
-			}
-			v, err := voiceprint.Make(samples)
-			if text = ""; err == nil {
-				text = v.String()
-			} else {
-				fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
-			}
-			texts[key] = text
+		v, err := voiceprint.Make(samples)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+			continue
 		}
-		if v, err := voiceprint.Parse(text); err == nil {
-			people[name] = v
-		}
+		people[name] = v
 	}
-	if ev.windowsFile == "" {
-		return people, nil
-	}
-	raw, err := json.Marshal(texts)
-	if err != nil {
-		return nil, err
-	}
-	return people, os.WriteFile(path, raw, 0o600)
+	return people, nil
 }
 
 // of are the people who are enrolled for a meeting, of a number of people.

@@ -60,7 +60,6 @@ type settings struct {
 	perFile   bool
 	json      bool
 	against   string
-	out       string
 
 	set, values    []string
 	windowsFile    string // --windows
@@ -92,7 +91,6 @@ func (s *settings) flags(latencies *[]string) *pflag.FlagSet {
 	f.StringVar(&s.program, "program", "", "run this program (bin/hubbub) on each recording, decoder, TLS and server included, instead of the engine alone")
 	f.BoolVar(&s.offline, "offline", false, "run the second pass over whole recordings instead of the live engine; --set then changes its parameters")
 	f.BoolVar(&s.known, "known", false, "and tell it the number of speakers of the reference")
-	f.StringVar(&s.out, "out", "", "folder to write the hypotheses to, as LATENCY/X.rttm")
 	f.StringSliceVar(&s.set, "set", nil, "for tuning: NAME=NUMBER, a parameter of the clustering")
 	f.StringSliceVar(&s.values, "sweep", nil, "for tuning: NAME=NUMBER/NUMBER/..., tries each, and prints the difference by recording with its standard error")
 	f.StringVar(&s.windowsFile, "windows", "", "for tuning: file that keeps the output of the networks for the next run")
@@ -137,15 +135,15 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 // modes are what else than scoring the engine eval does, by the flag that asks for it, with the flags that have an
 // effect then. Where several of these flags are given, the first one here decides.
 var modes = []struct{ flag, with string }{
-	{"cohort", "people windows"},
+	{"cohort", "people"},
 	{"calibrate", "enrolment meetings people gain jobs windows"},
 	{"enrolment", "meetings people threshold latency gain jobs json against windows"},
 	{"decoder", "dir sets ref wav gain jobs offline"},
-	{"program", "dir sets ref wav latency jobs per-file json against out"},
-	{"offline", "dir sets ref wav gain jobs per-file json against out known set windows"},
+	{"program", "dir sets ref wav latency jobs per-file json against"},
+	{"offline", "dir sets ref wav gain jobs per-file json against known set windows"},
 	{"sweep", "dir sets ref wav latency gain jobs set windows"},
 	{"set", "dir sets ref wav latency gain jobs windows"},
-	{"", "dir sets ref wav latency gain jobs per-file json against out"},
+	{"", "dir sets ref wav latency gain jobs per-file json against"},
 }
 
 // checkEffect rejects flags that have no effect beside the others.
@@ -272,7 +270,7 @@ func (s settings) find() ([]set, error) {
 		return []set{{name: r.name, recordings: []recording{r}}}, err
 	}
 	sets, err := findSets(s.dir, s.sets, s.allSets)
-	if err == nil && (s.out != "" || s.decoderDir != "") {
+	if err == nil && s.decoderDir != "" {
 		err = checkNames(sets)
 	}
 	return sets, err

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -131,17 +129,7 @@ func (ev *evaluator) evaluate(ctx context.Context, r recording, samples []float3
 	if err != nil {
 		return o, err
 	}
-	if err := o.rate(r, hyp); err != nil {
-		return o, err
-	}
-	if ev.out != "" {
-		dir := filepath.Join(ev.out, latency.String())
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return o, err
-		}
-		return o, writeRTTM(filepath.Join(dir, r.name+".rttm"), r.name, hyp)
-	}
-	return o, nil
+	return o, o.rate(r, hyp)
 }
 
 // rate scores a hypothesis.

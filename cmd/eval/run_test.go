@@ -2,7 +2,6 @@ package main
 
 import (
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,18 +16,16 @@ func TestAProgramIsMeasured(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a program")
 	}
-	dir, program, out := makeSet(t), filepath.Join(t.TempDir(), "hubbub"), t.TempDir()
+	dir, program := makeSet(t), filepath.Join(t.TempDir(), "hubbub")
 	testkit.Program(t, program, `#!/bin/sh
 [ "$*" = "live --input $SET/real-dev/talk.wav --pace fast --output rttm --latency 2s" ] || { echo "$*" >&2; exit 2; }
 echo 'SPEAKER audio 1 2.000 3.000 <NA> <NA> SPEAKER_00 <NA> <NA>'
 `)
 	t.Setenv("SET", dir)
-	f := tables(t, "--dir", dir, "--latency", "2", "--out", out, "--program", program)[0].Sets[0]
+	f := tables(t, "--dir", dir, "--latency", "2", "--program", program)[0].Sets[0]
 	if f.LagP95 != nil || f.RTF <= 0 || math.Abs(f.DER-0.25) > 0.01 {
 		t.Errorf("%+v: the lag cannot be measured, the factor can, and a quarter of the speech is missed", f)
 	}
-	turns := testkit.Must(os.ReadFile(filepath.Join(out, "2s", "talk.rttm")))(t)
-	testkit.Equal(t, string(turns), "SPEAKER talk 1 2.000 3.000 <NA> <NA> SPEAKER_00 <NA> <NA>\n")
 }
 
 func TestAProgramThatFails(t *testing.T) {

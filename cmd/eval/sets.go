@@ -175,18 +175,6 @@ func readFile[T any](path string, read func(io.Reader) ([]T, error)) ([]T, error
 	return list, nil
 }
 
-func writeRTTM(path, name string, turns []evaluation.Turn) error {
-	list := make([]protocol.Turn, len(turns))
-	for i, t := range turns {
-		list[i] = protocol.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End}
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(protocol.WriteRTTM(file, name, list), file.Close())
-}
-
 // amplify changes the level of samples by decibels.
 func amplify(samples []float32, decibels float64) {
 	if decibels == 0 {
