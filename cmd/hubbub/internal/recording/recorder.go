@@ -109,15 +109,15 @@ func (r *Recorder) Start(dir string) error {
 	return nil
 }
 
-// Stop ends the recording here and returns what it contains. It waits for the
+// Stop ends the recording here and returns its state then. It waits for the
 // events of its last audio, at most for the latency of the service. The error is
 // that of the recording.
-func (r *Recorder) Stop() (Summary, error) {
+func (r *Recorder) Stop() (*Status, error) {
 	r.op.Lock()
 	defer r.op.Unlock()
 	w := r.writer.Load()
 	if w == nil {
-		return Summary{}, errors.New("no recording runs")
+		return nil, errors.New("no recording runs")
 	}
 	r.mu.Lock()
 	r.excerpt.until = r.audio.use(nil)
@@ -129,7 +129,7 @@ func (r *Recorder) Stop() (Summary, error) {
 		}
 	}
 	err := r.close()
-	return w.summary(), err
+	return w.Status(), err
 }
 
 // Close ends the recording, if one runs. The session must have ended: no call may

@@ -43,8 +43,6 @@ type Writer struct {
 	turns       *os.File
 	words       *os.File // nil until the first
 	annotations *AnnotationsSaver
-	count       int             // of turns
-	speakers    map[string]bool // of these
 
 	queue   chan capture.Chunk
 	dropped atomic.Int64
@@ -88,21 +86,6 @@ func (w *Writer) Status() *Status {
 	return &Status{float64(w.length.Load()) / capture.SampleRate, w.bytes.Load(), w.free.Load(), w.failure.Load()}
 }
 
-// Summary says what a recording contains.
-type Summary struct {
-	Dir      string
-	Length   float64 // seconds
-	Bytes    int64
-	Turns    int
-	Speakers int
-}
-
-// summary is for the goroutine of Turn, or after Close.
-func (w *Writer) summary() Summary {
-	st := w.Status()
-	return Summary{w.dir, st.Length, st.Bytes, w.count, len(w.speakers)}
-}
-
 func (w *Writer) measureDisk() {
 	free, _, _ := diskspace.Of(w.dir) // 0 = unknown
 	w.free.Store(free)
@@ -125,7 +108,7 @@ func (w *Writer) fail(err error) {
 // earlier recording. A failure of the recording is reported to changed. begin must
 // follow.
 func newWriter(dir string, info Info, changed chan<- struct{}) (*Writer, error) {
-	w := &Writer{dir: dir, info: info, speakers: map[string]bool{}, queue: make(chan capture.Chunk, audioQueue), changed: changed}
+	w := &Writer{dir: dir, info: info, queue: make(chan capture.Chunk, audioQueue), changed: changed}
 	w.info.Started = now()
 	if err := w.createFiles(); err != nil {
 		w.removeFiles()
@@ -284,8 +267,6 @@ func (w *Writer) Event(position float64, e protocol.Event) {
 // Turn records a finished turn.
 func (w *Writer) Turn(t protocol.Turn) {
 	w.write(w.turns, []byte(protocol.FormatRTTM(w.info.Name, t)+"\n"))
-	w.count++
-	w.speakers[t.Speaker] = true
 }
 
 // Transcript records a turn with its transcript. It is called from the goroutine of Turn.

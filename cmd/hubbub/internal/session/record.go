@@ -35,12 +35,12 @@ func (r *recordSwitch) toggle() (string, error) {
 		return "", errors.New("the session is over: nothing is left to record")
 	}
 	if s := r.rec.Status(); s != nil && s.Failure == nil {
+		dir, _ := r.rec.Dir()
 		done, err := r.rec.Stop()
 		if err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("recorded %s into %s: %s of %s, %s", display.Clock(done.Length), done.Dir,
-			display.Count(done.Turns, "turn"), display.Count(done.Speakers, "speaker"), display.Bytes(done.Bytes)), nil
+		return fmt.Sprintf("recorded %s into %s, %s", display.Clock(done.Length), dir, display.Bytes(done.Bytes)), nil
 	}
 	base := cmp.Or(r.wanted, "hubbub-"+time.Now().Format("20060102-150405"))
 	dir, err := recording.Numbered(base, "", r.rec.Start)
