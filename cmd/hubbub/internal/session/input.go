@@ -63,8 +63,7 @@ func reportInput(was, is capture.Stats, d Display) error {
 		}
 		text := fmt.Sprintf("%q delivers audio again", back)
 		if is.Device != was.Device {
-			replaced, by := replacedDevice(was.Device, is.Device)
-			text = fmt.Sprintf("%q is used instead of %q", by, replaced)
+			text = fmt.Sprintf("%q is used instead of %q", is.Device, was.Device)
 		}
 		if !d.Properties().StatesGaps {
 			text += fmt.Sprintf("; %.1f s of audio from %s on are missing", is.Gaps[n-1].End-is.Gaps[n-1].Start, display.Clock(is.Gaps[n-1].Start))
@@ -78,18 +77,6 @@ func reportInput(was, is capture.Stats, d Display) error {
 		return d.notice(fmt.Sprintf("there is sound from %q now", was.Silent), false)
 	}
 	return nil
-}
-
-// replacedDevice is what is different in two inputs: of two devices, often one.
-func replacedDevice(was, is string) (replaced, by string) {
-	first, second, _ := strings.Cut(was, " + ")
-	if by, ok := strings.CutSuffix(is, " + "+second); ok {
-		return first, by
-	}
-	if by, ok := strings.CutPrefix(is, first+" + "); ok {
-		return second, by
-	}
-	return was, is
 }
 
 // lossNotices say at the end which audio is missing: what the device did not deliver, and what was dropped.
