@@ -1,7 +1,6 @@
 package voices
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,20 +24,21 @@ type Learner struct {
 	list  atomic.Pointer[[]Voice]                                // that are stored, as far as this session knows
 	make  func(samples []float32) (voiceprint.Voiceprint, error) // voiceprint.Make
 
-	mu      sync.Mutex
-	learnt  map[string]learnt // by label
-	deleted map[string]Voice  // by label: learnt before, and deleted by Correct
+	mu     sync.Mutex
+	learnt map[string]*learnt // by label
+	ours   map[string]string  // by name: the voiceprint that this session has stored
+	before map[string]*Voice  // by the names of ours: what was stored before; nil = none
 }
 
 // learnt is a voice that was learnt in this session.
 type learnt struct {
-	voice  Voice
-	before *Voice // that it has replaced; nil = none
+	voice  Voice // its name is the last one under which it was stored
+	stored bool
 }
 
 // NewLearner is the learner of a session that begins now.
 func NewLearner(s Store) *Learner {
-	l := &Learner{store: s, make: voiceprint.Make, learnt: map[string]learnt{}, deleted: map[string]Voice{}}
+	l := &Learner{store: s, make: voiceprint.Make, learnt: map[string]*learnt{}, ours: map[string]string{}, before: map[string]*Voice{}}
 	l.asks.Store(s.Asks())
 	l.read()
 	return l
@@ -81,113 +81,93 @@ func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.read()
-	if _, err := l.forget(label); err != nil { // one of an earlier attempt
+	l.learnt[label] = &learnt{New(name, v, ""), true}
+	if err := l.apply(); err != nil {
+		delete(l.learnt, label)
 		return "", err
 	}
-	if err := l.put(label, New(name, v, "")); err != nil {
-		return "", err
-	}
-	delete(l.deleted, label)
 	is := "is"
-	if l.learnt[label].before != nil {
+	if l.before[name] != nil {
 		is = "replaces the earlier one,"
 	}
 	return fmt.Sprintf("a voiceprint of %s %s stored in %s; no audio is stored", name, is, l.store.Dir), nil
 }
 
-// put stores a voice for a label, and keeps what it replaces.
-func (l *Learner) put(label string, v Voice) error {
-	replaced, err := l.store.Put(v)
-	if err != nil {
-		return err
-	}
-	entry := learnt{voice: v}
-	if len(replaced) > 0 {
-		entry.before = &replaced[0]
-	}
-	l.learnt[label] = entry
-	return nil
-}
-
-// forget restores what was stored before a label was learnt. It reports whether the voice
-// was still stored: one that was removed or replaced from elsewhere stays so.
-func (l *Learner) forget(label string) (stored bool, err error) {
-	entry, found := l.learnt[label]
-	if !found {
-		return false, nil
-	}
-	for other, e := range l.learnt {
-		if other != label && e.before != nil && e.voice.Name == entry.voice.Name && e.before.Voiceprint == entry.voice.Voiceprint {
-			// Another label has replaced the voice, and must not restore it.
-			e.before = entry.before
-			l.learnt[other] = e
-			delete(l.learnt, label)
-			return true, nil
+// apply stores the voices that are to be stored, and restores what was stored before under names
+// that have none any more, unless that was changed from elsewhere.
+func (l *Learner) apply() error {
+	want := map[string]Voice{}
+	for _, label := range slices.Sorted(maps.Keys(l.learnt)) {
+		if e := l.learnt[label]; e.stored {
+			want[e.voice.Name] = e.voice
 		}
 	}
-	now, found, err := l.store.Get(entry.voice.Name)
-	if stored = found && now.Voiceprint == entry.voice.Voiceprint; stored {
-		err = l.store.Remove(entry.voice.Name)
+	for name, voiceprint := range l.ours {
+		if _, used := want[name]; used {
+			continue
+		}
+		now, found, err := l.store.Get(name)
+		if err == nil && found && now.Voiceprint == voiceprint {
+			if err = l.store.Remove(name); err == nil && l.before[name] != nil {
+				_, err = l.store.Put(*l.before[name])
+			}
+		}
+		if err != nil {
+			return err
+		}
+		delete(l.ours, name)
+		delete(l.before, name)
 	}
-	if err != nil {
-		return false, err
+	for name, v := range want {
+		if l.ours[name] == v.Voiceprint {
+			continue
+		}
+		replaced, err := l.store.Put(v)
+		if err != nil {
+			return err
+		}
+		if _, again := l.ours[name]; !again && len(replaced) > 0 {
+			l.before[name] = &replaced[0]
+		}
+		l.ours[name] = v.Voiceprint
 	}
-	delete(l.learnt, label)
-	if stored && entry.before != nil {
-		_, err = l.store.Put(*entry.before)
-	}
-	return stored, err
+	return nil
 }
 
 // Correct applies the present names to what was learnt: a voice gets the new name
 // of its speaker, and is deleted if the speaker has none, or was merged into
-// another one that was learnt. When that is undone, the voice is stored again. It
-// returns one line that says what has changed, "" for nothing.
+// another one that was learnt. When that is undone, the voice is stored again. One that was
+// removed or replaced from elsewhere stays so. It returns one line that says what has
+// changed, "" for nothing.
 func (l *Learner) Correct(annotations protocol.Annotations) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.read()
+	for label, e := range l.learnt {
+		now, _, err := l.store.Get(e.voice.Name)
+		if err != nil {
+			return "", err
+		}
+		if e.stored && now.Voiceprint != l.ours[e.voice.Name] {
+			delete(l.learnt, label)
+		}
+	}
 	var done []string
-	var failed error
-	before, moved := maps.Clone(l.learnt), map[string]Voice{}
-	// name is the name under which the voice of a label is to be stored; "" = not at all.
-	name := func(label string) string {
-		root, name := annotations.Root(label), annotations.Name(label)
-		_, same := before[root]
-		if merged := root != label && same; merged || name == root || protocol.CheckVoiceprintLabel(name) != nil {
-			return ""
+	for _, label := range slices.Sorted(maps.Keys(l.learnt)) {
+		e, root, is := l.learnt[label], annotations.Root(label), annotations.Name(label)
+		merged := root != label && l.learnt[root] != nil
+		named := !merged && is != root && protocol.CheckVoiceprintLabel(is) == nil
+		switch was := e.voice.Name; {
+		case e.stored && !named:
+			e.stored = false
+			done = append(done, "the voiceprint of "+was+" is no longer stored")
+		case e.stored && is != was:
+			e.voice.Name = is
+			done = append(done, fmt.Sprintf("the voiceprint of %s is stored as %s now", was, is))
+		case !e.stored && named && is == was:
+			e.stored = true
+			done = append(done, "the voiceprint of "+was+" is stored again")
 		}
-		return name
 	}
-	for _, label := range slices.Sorted(maps.Keys(l.deleted)) {
-		if v := l.deleted[label]; name(label) == v.Name {
-			moved[label] = v
-			done = append(done, "the voiceprint of "+v.Name+" is stored again")
-		}
-	}
-	for _, label := range slices.Sorted(maps.Keys(before)) {
-		v, is := l.learnt[label].voice, name(label)
-		if is == v.Name {
-			continue
-		}
-		stored, err := l.forget(label)
-		failed = errors.Join(failed, err)
-		if err != nil || !stored {
-			continue
-		}
-		if is == "" {
-			l.deleted[label] = v
-			done = append(done, "the voiceprint of "+v.Name+" is no longer stored")
-			continue
-		}
-		done = append(done, fmt.Sprintf("the voiceprint of %s is stored as %s now", v.Name, is))
-		v.Name = is
-		moved[label] = v
-	}
-	// After all are forgotten: two speakers may have exchanged their names.
-	for _, label := range slices.Sorted(maps.Keys(moved)) {
-		delete(l.deleted, label)
-		failed = errors.Join(failed, l.put(label, moved[label]))
-	}
-	return strings.Join(done, "; "), failed
+	return strings.Join(done, "; "), l.apply()
 }

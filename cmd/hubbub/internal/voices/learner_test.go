@@ -1,6 +1,7 @@
 package voices
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -150,6 +151,24 @@ func TestLearnerRefuses(t *testing.T) {
 		}
 	}
 	testkit.Equal(t, names(t, store), "", "is stored")
+}
+
+// TestLearnerOfAFullStore: a voice that could not be stored is not tried again.
+func TestLearnerOfAFullStore(t *testing.T) {
+	var stored []string
+	for i := range protocol.MaxVoiceprints {
+		stored = append(stored, fmt.Sprint("Anna ", i))
+	}
+	store, _ := filled(t, stored...)
+	l := NewLearner(store)
+	l.make = madeOnce
+	if _, err := l.Learn("SPEAKER_00", "Ben", speech(t)); err == nil {
+		t.Error("one too many is stored")
+	}
+	annotations := testkit.Must(protocol.Annotations{}.Rename("SPEAKER_00", "Eva"))(t)
+	if text, err := l.Correct(annotations); text != "" || err != nil || l.Stored("Eva") {
+		t.Errorf("%q, %v", text, err)
+	}
 }
 
 // TestNever is remembered until its file is deleted.
