@@ -29,9 +29,9 @@ func Programs(t *testing.T, scripts map[string]string) (dir string) {
 
 // Pactl lists a microphone, and a monitor that is none.
 const Pactl = `case "$*" in
-*list*) echo '[{"name":"out.monitor","description":"Monitor of Desk","sample_specification":"s16le 2ch 44100Hz","monitor_source":"out","properties":{"device.class":"monitor"}},
- {"name":"usb","description":"Desk \u001b[31mMicrophone","sample_specification":"s16le 1ch 48000Hz","monitor_source":""}]' ;;
-*) echo usb ;;
+*sources*) printf 'Source #0\n\tName: out.monitor\n\tDescription: Monitor of Desk\n\tSample Specification: s16le 2ch 44100Hz\n\tMonitor of Sink: out\n\n'
+  printf 'Source #7\n\tName: usb\n\tDescription: Desk \033[31mMicrophone: A = B #1\n\tSample Specification: s16le 1ch 48000Hz\n\tMonitor of Sink: n/a\n\tProperties:\n\t\tname = "other: #2"\n' ;;
+*info*) printf 'Server Name: pulseaudio\nDefault Sink: out\nDefault Source: usb\n' ;;
 esac`
 
 // Endless delivers samples of 0.5.

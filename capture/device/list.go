@@ -41,92 +41,54 @@ func watch(ask func(context.Context) (more bool)) (stop func()) {
 	return func() { cancel(); done.Wait() }
 }
 
-// pulseSource is a source of PulseAudio, or of PipeWire in its place.
-type pulseSource struct {
-	Index         int    `json:"index"`
-	Name          string `json:"name"`
-	Description   string `json:"description"`
-	Specification string `json:"sample_specification"`
-	Monitor       string `json:"monitor_source"`
-	Properties    struct {
-		Class string `json:"device.class"`
-	} `json:"properties"`
-}
+// pulseObject is an object of PulseAudio, or of PipeWire in its place: its fields, such as Name, its properties, such as
+// application.process.id, and its number as "#".
+type pulseObject map[string]string
 
-func (s pulseSource) monitor() bool { return s.Properties.Class == "monitor" }
+// monitor reports whether a source is what an output plays.
+func (o pulseObject) monitor() bool { return o["Monitor of Sink"] != "n/a" }
 
-func pulseSources(ctx context.Context) (sources []pulseSource, err error) {
-	if err := pulseList(ctx, "sources", &sources); err != nil {
-		return nil, err
-	}
-	var names map[string]string
-	for i := range sources {
-		s := &sources[i]
-		if s.Description == "(null)" { // pactl 16 writes no other characters than ASCII as JSON
-			if names == nil {
-				names = pulseNames(ctx)
-			}
-			s.Description = cmp.Or(names[s.Name], s.Name)
+// pulse reads what pactl writes for people. Its JSON lacks names beyond ASCII (version 16).
+func pulse(ctx context.Context, args ...string) (objects []pulseObject, err error) {
+	text, err := output(ctx, "pactl", args...)
+	for line := range strings.Lines(text) {
+		if _, number, ok := strings.Cut(line, " #"); objects == nil || ok && line[0] != '\t' {
+			objects = append(objects, pulseObject{"#": strings.TrimSpace(number)})
 		}
-		s.Description = program.Printable(s.Description)
+		line, property := strings.CutPrefix(line, "\t\t")
+		key, value, found := strings.Cut(strings.TrimSpace(line), ": ")
+		if property {
+			key, value, found = strings.Cut(strings.TrimSpace(line), " = ")
+			value = strings.Trim(value, `"`)
+		}
+		if found {
+			objects[len(objects)-1][key] = program.Printable(value)
+		}
 	}
-	return sources, nil
-}
-
-func pulseList(ctx context.Context, kind string, list any) error {
-	text, err := output(ctx, "pactl", "--format=json", "list", kind)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal([]byte(text), list); err != nil {
-		return fmt.Errorf("pactl: %w", err)
-	}
-	return nil
+	return objects, err
 }
 
 // listPulse lists the sources as devices.
 func listPulse(ctx context.Context) ([]Device, error) {
-	sources, err := pulseSources(ctx)
+	sources, err := pulse(ctx, "list", "sources")
 	if err != nil {
 		return nil, err
 	}
-	preferred, err := output(ctx, "pactl", "get-default-source")
-	if err != nil {
-		return nil, err
-	}
-	output, err := output(ctx, "pactl", "get-default-sink")
-	if err != nil {
+	server, err := pulse(ctx, "info")
+	if len(server) == 0 {
 		return nil, err
 	}
 	var list []Device
 	for _, s := range sources {
-		d := Device{Name: s.Description, HostAPI: "parec", Default: s.Name == strings.TrimSpace(preferred), id: s.Name, monitor: s.monitor()}
+		d := Device{Name: s["Description"], HostAPI: "parec", Default: s["Name"] == server[0]["Default Source"], id: s["Name"], monitor: s.monitor()}
 		if d.monitor {
-			d.Default = s.Monitor == strings.TrimSpace(output)
+			d.Default = s["Monitor of Sink"] == server[0]["Default Sink"]
 		}
 		var format string
-		_, _ = fmt.Sscanf(s.Specification, "%s %dch %fHz", &format, &d.Channels, &d.Rate)
+		_, _ = fmt.Sscanf(s["Sample Specification"], "%s %dch %fHz", &format, &d.Channels, &d.Rate)
 		list = numbered(list, d)
 	}
 	return list, nil
-}
-
-// pulseNames are the descriptions of PulseAudio's sources by their names, from the list that is
-// meant for reading.
-func pulseNames(ctx context.Context) map[string]string {
-	names := map[string]string{}
-	text, _ := output(ctx, "pactl", "list", "sources") // without it, the names themselves are shown
-	source := ""
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if name, ok := strings.CutPrefix(line, "Name: "); ok {
-			source = name
-		}
-		if description, ok := strings.CutPrefix(line, "Description: "); ok && names[source] == "" {
-			names[source] = description
-		}
-	}
-	return names
 }
 
 // ErrPlaysOnly is the end of a device whose sound server has lost its last microphone.
@@ -138,32 +100,26 @@ func PlaysOnly(ctx context.Context) bool {
 	if runtime.GOOS != "linux" {
 		return false
 	}
-	sources, err := pulseSources(ctx)
+	sources, err := pulse(ctx, "list", "sources")
 	return err == nil && playOnly(sources)
 }
 
-func playOnly(sources []pulseSource) bool {
-	return len(sources) > 0 && !slices.ContainsFunc(sources, func(s pulseSource) bool { return !s.monitor() })
+func playOnly(sources []pulseObject) bool {
+	return len(sources) > 0 && !slices.ContainsFunc(sources, func(s pulseObject) bool { return !s.monitor() })
 }
 
 // recordedSource is the name of the source that a process records; "" = unknown, or several.
-func recordedSource(ctx context.Context, sources []pulseSource, pid int) (name string) {
-	var records []struct {
-		Source     int `json:"source"`
-		Properties struct {
-			Process string `json:"application.process.id"`
-		} `json:"properties"`
-	}
-	_ = pulseList(ctx, "source-outputs", &records) // without it, there is none
+func recordedSource(ctx context.Context, sources []pulseObject, pid int) (name string) {
+	records, _ := pulse(ctx, "list", "source-outputs") // without it, there is none
 	for _, r := range records {
-		i := slices.IndexFunc(sources, func(s pulseSource) bool { return s.Index == r.Source })
-		if r.Properties.Process != strconv.Itoa(pid) || i < 0 {
+		i := slices.IndexFunc(sources, func(s pulseObject) bool { return s["#"] == r["Source"] })
+		if r["application.process.id"] != strconv.Itoa(pid) || i < 0 {
 			continue
 		}
 		if name != "" {
 			return ""
 		}
-		name = sources[i].Description
+		name = sources[i]["Description"]
 	}
 	return name
 }

@@ -113,7 +113,7 @@ type paStream struct {
 func (s *paStream) watch() {
 	first := true
 	s.stop = watch(func(ctx context.Context) (more bool) {
-		sources, err := pulseSources(ctx)
+		sources, err := pulse(ctx, "list", "sources")
 		switch {
 		case err != nil:
 		case playOnly(sources):

@@ -30,7 +30,7 @@ func TestRecorderOrder(t *testing.T) {
 	s := testkit.Must(OpenRecorder(t.Context(), "", false))(t)
 	defer s.Close()
 	rate, channels := s.Format()
-	if name := s.Device().Name; name != "Desk [31mMicrophone" || rate != audiofile.SampleRate || channels != 1 {
+	if name := s.Device().Name; name != "Desk [31mMicrophone: A = B #1" || rate != audiofile.SampleRate || channels != 1 {
 		t.Errorf("%q, %d Hz, %d channels", name, rate, channels)
 	}
 	if x, _, err := s.Read(); err != nil || len(x) != BlockLength(rate) || x[0] != 0.5 {
@@ -106,7 +106,7 @@ X`,
 		"{Number:0 Name:New Headset HostAPI:pw-record Channels:2 Rate:48000 Default:true Input:pw-record:0 id:mic monitor:false follows:false}",
 		"{Number:1 Name:rack HostAPI:pw-record Channels:3 ",
 		"{Number:2 Name:one HostAPI:pw-record Channels:1 ",
-		"{Number:0 Name:Desk [31mMicrophone HostAPI:parec Channels:1 Rate:48000 Default:true Input:parec:0 id:usb monitor:false follows:false}",
+		"{Number:0 Name:Desk [31mMicrophone: A = B #1 HostAPI:parec Channels:1 Rate:48000 Default:true Input:parec:0 id:usb monitor:false follows:false}",
 		"{Number:0 Name:HDA Intel PCH, ALC257 Analog HostAPI:arecord Channels:2 Rate:48000 Default:false Input:arecord:0 id:plughw:CARD=PCH,DEV=0 monitor:false follows:false}",
 	} {
 		if !strings.Contains(got, want) && (strings.Contains(want, "parec") || runtime.GOOS == "linux") {
