@@ -109,9 +109,14 @@ func (l *Log) Record(r Record) {
 		last.Run.add(r)
 		return
 	}
-	e := Entry{Record: r, Run: Run{First: r.Number, Began: r.At.Add(-r.Took), Gap: r.Gap, Dropped: r.Dropped}}
-	e.Run.add(r)
-	l.entries.add(e, 0)
+	l.entries.add(Entry{Record: r, Run: NewRun(r)}, 0)
+}
+
+// NewRun is a run of one chunk.
+func NewRun(r Record) Run {
+	run := Run{First: r.Number, Began: r.At.Add(-r.Took), Gap: r.Gap, Dropped: r.Dropped}
+	run.add(r)
+	return run
 }
 
 func (w *Run) add(r Record) {

@@ -61,7 +61,8 @@ func ended(text string) string { return strings.TrimSuffix(text, ".") + "." }
 // Chunks and pings are omitted.
 func Latest(s trace.Snapshot, n int) (lines []string) {
 	for i := s.Entries.Len() - 1; i >= 0 && len(lines) < n; i-- {
-		r := entryRow(s.Entries.At(i))
+		e := s.Entries.At(i)
+		r := row{&e.Record, e.Run}
 		if !messageRecords.includes(r) && !faultRecords.includes(r) {
 			continue
 		}

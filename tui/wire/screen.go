@@ -329,11 +329,7 @@ func (p painter) drawRow(c *canvas.Canvas, y int, r row, selected bool) {
 	x += 10
 	if p.W >= 70 {
 		if r.record.Dir != "" {
-			size := int64(r.record.Size)
-			if r.run != nil {
-				size *= int64(r.run.Chunks)
-			}
-			c.TextRight(x+7, y, display.Bytes(size), canvas.Dim)
+			c.TextRight(x+7, y, display.Bytes(int64(r.record.Size*max(r.run.Chunks, 1))), canvas.Dim)
 		}
 		x += 9
 	}

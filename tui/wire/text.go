@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
@@ -35,10 +34,7 @@ func rowText(r row) (text string) {
 		if recordText != "" {
 			return recordText
 		}
-		if r.run != nil && r.run.Chunks > 1 {
-			return runText(rec, r.run)
-		}
-		return chunkText(rec)
+		return chunkText(rec, r.run)
 	case trace.KindEvent, trace.KindError, trace.KindMessage:
 		return eventText(rec, recordText)
 	case trace.KindPong:
@@ -71,28 +67,23 @@ func rowText(r row) (text string) {
 	return text + recordText
 }
 
-func chunkText(r *trace.Record) string {
-	text := fmt.Sprintf("number %d, %s", r.Chunk, display.Ahead(r.Ahead))
-	text = afterLoss(text, r.Gap, r.Dropped)
-	if r.Waiting > 0 {
-		text += fmt.Sprintf(", queue %d", r.Waiting)
+// chunkText is the text of a run of chunks, perhaps of one.
+func chunkText(r *trace.Record, run trace.Run) string {
+	text, gap, write, upTo := fmt.Sprintf("number %d", r.Chunk), "gap ", "write ", ""
+	if run.Chunks > 1 {
+		text = fmt.Sprintf("%d in %s", run.Chunks, display.Duration(max(r.At.Sub(run.Began), 0)))
+		gap, write, upTo = "largest gap ", "longest write ", "up to "
 	}
-	if r.Gap > 0 && r.Gap <= trace.StallGap {
-		text += ", gap " + display.Millis(r.Gap)
+	text += ", " + display.Ahead(r.Ahead)
+	if run.Gap > trace.StallGap {
+		text = "gap of " + display.Millis(run.Gap) + ", then " + text
 	}
-	text += ", write " + display.Millis(r.Took)
-	if r.Socket != nil && r.Socket.Unacked > 0 {
-		text += ", " + display.Bytes(int64(r.Socket.Unacked)) + " unacknowledged"
+	if run.Dropped > 0 {
+		text = fmt.Sprintf("%d dropped, then ", run.Dropped) + text
 	}
-	return text
-}
-
-func runText(r *trace.Record, run *trace.Run) string {
-	text := fmt.Sprintf("%d in %s, %s", run.Chunks, display.Duration(max(r.At.Sub(run.Began), 0)), display.Ahead(r.Ahead))
-	text = afterLoss(text, run.Gap, run.Dropped)
 	unacked := ""
 	if run.Unacked > 0 {
-		unacked = ", up to " + display.Bytes(int64(run.Unacked)) + " unacknowledged"
+		unacked = ", " + upTo + display.Bytes(int64(run.Unacked)) + " unacknowledged"
 	}
 	if run.Unacked > maxUnacked { // a warning comes first: the line may be cut
 		text, unacked = text+unacked, ""
@@ -100,21 +91,13 @@ func runText(r *trace.Record, run *trace.Run) string {
 	if r.Waiting > 0 {
 		text += fmt.Sprintf(", queue %d", r.Waiting)
 	}
+	if run.Chunks == 1 && run.Gap <= trace.StallGap {
+		run.MaxGap = run.Gap
+	}
 	if run.MaxGap > 0 {
-		text += ", largest gap " + display.Millis(run.MaxGap)
+		text += ", " + gap + display.Millis(run.MaxGap)
 	}
-	return text + ", longest write " + display.Millis(run.MaxTook) + unacked
-}
-
-// afterLoss is the text of chunks after what happened before them.
-func afterLoss(text string, gap time.Duration, dropped int64) string {
-	if gap > trace.StallGap {
-		text = "gap of " + display.Millis(gap) + ", then " + text
-	}
-	if dropped > 0 {
-		text = fmt.Sprintf("%d dropped, then ", dropped) + text
-	}
-	return text
+	return text + ", " + write + display.Millis(run.MaxTook) + unacked
 }
 
 func eventText(r *trace.Record, recordText string) string {
@@ -151,7 +134,7 @@ func rawLines(r row, width int, unfold string) []styledLine {
 		}
 		out = append(out, styledLine{})
 	}
-	if r.run != nil && r.run.Chunks > 1 {
+	if r.run.Chunks > 1 {
 		out = append(out, styledLine{fmt.Sprintf("the newest of %d chunks; %s unfolds them:", r.run.Chunks, unfold), canvas.Dim})
 	}
 	rec.Raw = nil // shown above

@@ -81,19 +81,12 @@ func (k kinds) includes(r row) bool {
 // its newest.
 type row struct {
 	record *trace.Record
-	run    *trace.Run // nil = one record
-}
-
-func entryRow(e *trace.Entry) row {
-	if e.Run.Chunks == 0 {
-		return row{record: &e.Record}
-	}
-	return row{&e.Record, &e.Run}
+	run    trace.Run // without chunks of another record
 }
 
 // ID is the number of the row's first record.
 func (r row) ID() int64 {
-	if r.run != nil {
+	if r.run.Chunks > 0 {
 		return r.run.First
 	}
 	return r.record.Number
@@ -101,18 +94,14 @@ func (r row) ID() int64 {
 
 // warning reports whether a row that is no fault is not as it should be.
 func (r row) warning() bool {
-	rec, run := r.record, r.run
-	switch {
-	case rec.Kind == trace.KindPong:
+	switch rec, run := r.record, r.run; rec.Kind {
+	case trace.KindPong:
 		return rec.Took > trace.MaxPong
-	case rec.Kind == trace.KindEvent:
+	case trace.KindEvent:
 		return rec.Lag > trace.MaxLag
-	case rec.Kind != trace.KindChunk:
-		return false
-	case run != nil:
+	default:
 		return run.Gap > trace.StallGap || run.MaxTook > trace.StallGap || run.Dropped > 0 || run.Unacked > maxUnacked
 	}
-	return rec.Gap > trace.StallGap || rec.Took > trace.StallGap || rec.Dropped > 0 || rec.Socket != nil && rec.Socket.Unacked > maxUnacked
 }
 
 // CloseRaw ends showing a record in full. It reports whether one was shown.
@@ -221,7 +210,8 @@ func (v *View) visibleRows() []row {
 	}
 	out := make([]row, 0, v.snapshot.Entries.Len())
 	for i := range v.snapshot.Entries.Len() {
-		for _, r := range v.unfold(entryRow(v.snapshot.Entries.At(i))) {
+		e := v.snapshot.Entries.At(i)
+		for _, r := range v.unfold(row{&e.Record, e.Run}) {
 			if v.filter.direction != "" && r.record.Dir != v.filter.direction || !v.filter.kinds.includes(r) || !r.matches(v.filter.text) {
 				continue
 			}
@@ -246,12 +236,12 @@ func (v *View) unfold(r row) []row {
 // chunks are those of a run that the log still has; none of another row.
 func (v *View) chunks(r row) (rows []row) {
 	all := v.snapshot.Chunks
-	if r.run == nil {
+	if r.run.Chunks == 0 {
 		return nil
 	}
 	from := sort.Search(all.Len(), func(i int) bool { return all.At(i).Number >= r.run.First })
 	for i := from; i < all.Len() && all.At(i).Number <= r.record.Number; i++ {
-		rows = append(rows, row{record: all.At(i)})
+		rows = append(rows, row{all.At(i), trace.NewRun(*all.At(i))})
 	}
 	return rows
 }

@@ -77,7 +77,7 @@ func TestFoldKeepsTheSelection(t *testing.T) {
 	chunk := v.visibleRows()[v.Index(v.visibleRows())].record
 	v.ToggleFold()
 	r := v.visibleRows()[v.Index(v.visibleRows())]
-	if chunk.Kind != trace.KindChunk || r.run == nil || r.run.First > chunk.Number || r.record.Number < chunk.Number {
+	if chunk.Kind != trace.KindChunk || r.run.Chunks < 2 || r.run.First > chunk.Number || r.record.Number < chunk.Number {
 		t.Errorf("chunk %+v, folded %+v", chunk, r)
 	}
 }
@@ -157,9 +157,9 @@ func TestWarnings(t *testing.T) {
 	} {
 		l := trace.NewLog()
 		l.Record(c.r)
-		run := entryRow(l.Snapshot().Entries.At(0))
-		if one := (row{record: &c.r}); one.warning() != c.want || run.warning() != c.want {
-			t.Errorf("%+v: a warning %v, as a run %v", c.r, one.warning(), run.warning())
+		e := l.Snapshot().Entries.At(0)
+		if r := (row{&e.Record, e.Run}); r.warning() != c.want {
+			t.Errorf("%+v: a warning %v", c.r, r.warning())
 		}
 	}
 }
