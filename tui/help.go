@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"cmp"
 	"fmt"
 
 	"hubbub/tui/canvas"
@@ -9,30 +8,60 @@ import (
 	"hubbub/tui/wire"
 )
 
-// The help, over the middle of the screen:
+// The help, over the upper part of the screen, in as many columns as there is room for:
 //
-//	╭─ keys ────────────────────────────────────────────╮
-//	│                                                   │
-//	│ q       quit                 r    name a speaker  │
-//	│ ?       this help            m    merge two lanes │
-//	│                                                   │
-//	│ ●       speaking now         ◆    a bookmark      │
-//	╰─ stream 7c0e9a52-... ─────────────────────────────╯
+//	keys 1 of 1, ? closes
+//	q       quit                 m    merge two lanes
+//	?       this help            ●    speaking now
+//	r       name a speaker       ◆    a bookmark
+//	stream 7c0e9a52-...
+//	───────────────────────────────────────────────────
 //
 // On a smaller screen it is the keys with one word each, on as many pages as
 // needed. Package wire has the pages for the wire view.
 
-func (m *model) drawHelp(c *canvas.Canvas) {
-	m.help = min(m.help, m.helpPages()) // a larger screen has fewer pages, and another view has others
-	shown := m.helpBindings()
-	switch box, keys := m.helpBox(shown), m.helpPages()-m.wireFiguresPages(); {
-	case m.help > keys:
-		wire.DrawFigures(c, m.wireFrame(), m.help-keys, m.pageKeys())
-	case box.fits(m.w, m.h):
-		m.drawHelpBox(c, shown, box)
-	default:
-		m.drawHelpPage(c, shown, keys)
+// helpEntry is a key, or a glyph of the screen, and its meaning.
+type helpEntry struct {
+	key   string
+	style canvas.Style // of the key
+	text  string
+}
+
+// helpGrid is where the entries are: column by column.
+type helpGrid struct {
+	entries       []helpEntry
+	key           int // cells of all keys; 0 = each has its own width
+	columns, rows int
+}
+
+func (g helpGrid) pages() int {
+	perPage := g.columns * g.rows
+	return (len(g.entries) + perPage - 1) / perPage
+}
+
+// helpGrid has everything if that fits on one page, otherwise the keys with one word each.
+func (m *model) helpGrid() helpGrid {
+	var full, short helpGrid
+	for _, b := range m.helpBindings() {
+		key := b.keyText(m.glyphs.ASCII)
+		full.entries = append(full.entries, helpEntry{key, canvas.Brand.Bold(), b.help})
+		short.entries = append(short.entries, helpEntry{key, canvas.Brand.Bold(), b.shortHelp()})
 	}
+	full.entries = append(full.entries, m.legend()...)
+	text, width := 0, 0
+	for _, e := range full.entries {
+		full.key, text = max(full.key, canvas.Width(e.key)), max(text, canvas.Width(e.text))
+	}
+	for _, e := range short.entries {
+		width = max(width, canvas.Width(e.key)+2+canvas.Width(e.text))
+	}
+	full.columns = max((m.w-1)/(full.key+2+text+2), 1)
+	full.rows = (len(full.entries) + full.columns - 1) / full.columns
+	short.columns, short.rows = max((m.w-1)/(width+1), 1), max(m.h-1-len(m.helpNotes()), 1)
+	if full.rows <= short.rows {
+		return full
+	}
+	return short
 }
 
 func (m *model) helpBindings() (shown []binding) {
@@ -48,34 +77,12 @@ func (m *model) helpBindings() (shown []binding) {
 	return shown
 }
 
-func (m *model) helpPages() int {
-	shown := m.helpBindings()
-	if m.helpBox(shown).fits(m.w, m.h) {
-		return 1 + m.wireFiguresPages()
-	}
-	perPage := m.helpColumns(shown) * m.helpRows()
-	return (len(shown)+perPage-1)/perPage + m.wireFiguresPages()
-}
+func (m *model) helpPages() int { return m.helpGrid().pages() + m.wireFiguresPages() }
 
-// pageKeys are the keys of a page of the help: the one that opens it closes the last.
-func (m *model) pageKeys() string {
-	if m.help < m.helpPages() {
-		return m.keyOf("help") + " next, " + m.keyOf("back") + " closes"
-	}
-	return m.keyOf("help") + " closes"
-}
-
-// legendEntry is a glyph and its meaning.
-type legendEntry struct {
-	glyph string
-	style canvas.Style
-	text  string
-}
-
-func (m *model) legend() []legendEntry {
+func (m *model) legend() []helpEntry {
 	g := m.glyphs
 	if m.screen() == wireScreen {
-		return []legendEntry{
+		return []helpEntry{
 			{g.Right, canvas.Dim, "sent"},
 			{g.Left, canvas.Brand, "received"},
 			{g.Rise[1], canvas.Good, "a chunk each 100 ms"},
@@ -83,7 +90,7 @@ func (m *model) legend() []legendEntry {
 			{g.Gap, canvas.Bad, "chunks or stream lost"},
 		}
 	}
-	legend := []legendEntry{
+	legend := []helpEntry{
 		{g.Speaking, canvas.Speaker(0), "speaking now"},
 		{g.PendingOpen + g.PendingOpen, canvas.Speaker(0), "not decided, open turn"},
 		{g.Pending + g.Pending, canvas.Dim, "not decided yet"},
@@ -92,119 +99,54 @@ func (m *model) legend() []legendEntry {
 		{g.Bookmark, canvas.Brand, "a bookmark"},
 	}
 	if m.o.Voices != "" {
-		legend = append(legend, legendEntry{g.Recognised, canvas.Speaker(0), "named by a stored voice"})
+		legend = append(legend, helpEntry{g.Recognised, canvas.Speaker(0), "named by a stored voice"})
 	}
 	return legend
 }
 
-// voicesText says where the stored voices are; "" = none are used.
-func (m *model) voicesText() string {
-	if m.o.Voices == "" || m.screen() == wireScreen {
-		return ""
-	}
-	return "voices are stored in " + display.TerminalSafe(m.o.Voices)
-}
-
-// helpRows is how many rows of keys a page of the help has.
-func (m *model) helpRows() int {
-	rows := m.h - 1
-	if m.voicesText() != "" {
-		rows--
-	}
-	return max(rows, 1)
-}
-
-// helpBox is the size of the help in cells, and of its columns.
-type helpBox struct{ key, text, rows, top, w, h int }
-
-func (k helpBox) fits(w, h int) bool { return k.w <= w && k.h <= h }
-
-func (m *model) helpBox(shown []binding) helpBox {
-	k := helpBox{rows: (len(shown) + 1) / 2}
-	for _, e := range m.legend() {
-		k.text = max(k.text, len(e.text))
-	}
-	for _, b := range shown {
-		k.key, k.text = max(k.key, canvas.Width(b.keyText(m.glyphs.ASCII))), max(k.text, canvas.Width(b.help))
-	}
-	k.top = 2
-	k.w, k.h = 2+2*(k.key+2+k.text)+3+2, k.rows+(len(m.legend())+1)/2+5
-	if k.h == m.h+1 { // without the blank row at the top
-		k.top, k.h = 1, m.h
-	}
-	return k
-}
-
-func (m *model) drawHelpBox(c *canvas.Canvas, shown []binding, k helpBox) {
-	x, y := (m.w-k.w)/2, (m.h-k.h)/2
-	c.Box(x, y, k.w, k.h, " keys ")
+// helpNotes are the address of the page, the id with which others can watch the stream, and
+// where the stored voices are.
+func (m *model) helpNotes() (notes []string) {
 	if m.screen() == wireScreen {
-		c.TextRight(x+k.w-2, y, " "+m.keyOf("help")+" explains the figures ", canvas.Dim)
+		return nil
 	}
-	page, stream := m.addresses()
-	if page != "" && stream != "" && canvas.Width(page)+10 <= k.w && m.screen() != wireScreen {
-		c.TextRight(x+k.w-2, y, page, canvas.Dim)
-		page = ""
-	}
-	if text := cmp.Or(page, stream); canvas.Width(text)+4 <= k.w {
-		c.Text(x+2, y+k.h-1, k.w-4, text, canvas.Dim)
-	}
-	c.Fitted(x+2, y+k.h-2, k.w-4, m.voicesText(), (k.w-4)/2, canvas.Dim)
-	columnWidth := k.key + 2 + k.text + 3
-	for i, b := range shown {
-		at, row := x+2+i/k.rows*columnWidth, y+k.top+i%k.rows
-		c.Text(at, row, k.key, b.keyText(m.glyphs.ASCII), canvas.Brand.Bold())
-		c.Text(at+k.key+2, row, k.text, b.help, canvas.Plain)
-	}
-	legend := m.legend()
-	half := (len(legend) + 1) / 2
-	for i, e := range legend {
-		at, row := x+2+i/half*columnWidth, y+k.top+1+k.rows+i%half
-		c.Text(at, row, k.key, e.glyph, e.style)
-		c.Text(at+k.key+2, row, k.text, e.text, canvas.Dim)
-	}
-}
-
-// addresses are the address of the page, and the id with which others can watch the stream;
-// "" = none.
-func (m *model) addresses() (page, stream string) {
 	if m.state.Page != "" {
-		page = " page " + m.state.Page + " "
+		notes = append(notes, "page "+m.state.Page)
 	}
 	if m.state.Stream != "" {
-		stream = " stream " + display.TerminalSafe(m.state.Stream) + " "
+		notes = append(notes, "stream "+display.TerminalSafe(m.state.Stream))
 	}
-	return page, stream
+	if m.o.Voices != "" {
+		notes = append(notes, "voices are stored in "+display.TerminalSafe(m.o.Voices))
+	}
+	return notes
 }
 
-// helpColumns is how many columns of keys fit on a page.
-func (m *model) helpColumns(shown []binding) int {
-	width := 0
-	for _, b := range shown {
-		width = max(width, canvas.Width(b.keyText(m.glyphs.ASCII))+2+canvas.Width(b.shortHelp()))
+func (m *model) drawHelp(c *canvas.Canvas) {
+	g, notes := m.helpGrid(), m.helpNotes()
+	pages := g.pages()
+	m.help = min(m.help, m.helpPages()) // a larger screen has fewer pages, and another view has others
+	keys := m.keyOf("help") + " closes"
+	if m.help < m.helpPages() {
+		keys = m.keyOf("help") + " next, " + m.keyOf("back") + " closes"
 	}
-	return max((m.w-1)/(width+1), 1)
-}
-
-// drawHelpPage covers the whole screen.
-func (m *model) drawHelpPage(c *canvas.Canvas, shown []binding, pages int) {
-	c.Fill(0, 0, m.w, m.h, "", canvas.Plain)
-	title := "keys"
-	if m.helpPages() > 1 {
-		title = fmt.Sprintf("keys %d of %d, %s", m.help, pages, m.pageKeys())
+	if m.help > pages {
+		wire.DrawFigures(c, m.wireFrame(), m.help-pages, keys)
+		return
 	}
-	used := c.Text(1, 0, m.w-2, title, canvas.Dim)
-	page, stream := m.addresses()
-	if text := cmp.Or(page, stream); used+canvas.Width(text)+3 <= m.w {
-		c.TextRight(m.w-1, 0, text, canvas.Dim)
+	end := 1 + g.rows + len(notes)
+	c.Fill(0, 0, m.w, end, "", canvas.Plain)
+	c.Fill(0, end, m.w, 1, m.glyphs.Rule, canvas.Faint)
+	c.Text(1, 0, m.w-2, fmt.Sprintf("keys %d of %d, %s", m.help, pages, keys), canvas.Dim)
+	width := (m.w - 1) / g.columns
+	perPage := g.columns * g.rows
+	shown := g.entries[(m.help-1)*perPage:]
+	for i, e := range shown[:min(len(shown), perPage)] {
+		x, y := 1+i/g.rows*width, 1+i%g.rows
+		textX := x + max(c.Text(x, y, width-1, e.key, e.style), g.key) + 2
+		c.Text(textX, y, x+width-textX, e.text, canvas.Plain)
 	}
-	rows, columns := m.helpRows(), m.helpColumns(shown)
-	c.Fitted(1, 1+rows, m.w-2, m.voicesText(), (m.w-2)/2, canvas.Dim)
-	columnWidth := (m.w - 1) / columns
-	shown = shown[min((m.help-1)*rows*columns, len(shown)):]
-	for i, b := range shown[:min(len(shown), rows*columns)] {
-		x, y := 1+i/rows*columnWidth, 1+i%rows
-		x += c.Text(x, y, columnWidth-1, b.keyText(m.glyphs.ASCII), canvas.Brand.Bold()) + 2
-		c.Text(x, y, 1+(i/rows+1)*columnWidth-x, b.shortHelp(), canvas.Plain)
+	for i, note := range notes {
+		c.Fitted(1, 1+g.rows+i, m.w-2, note, (m.w-2)/2, canvas.Dim)
 	}
 }

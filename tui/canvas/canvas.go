@@ -119,20 +119,9 @@ func (c *Canvas) Fill(x, y, width, height int, glyph string, s Style) {
 	}
 }
 
-// leastBeside is how many columns can be read beside a box.
-const leastBeside = 10
-
-// Box blanks a rectangle and what is too narrow to be read beside it, and draws a frame
-// around it with a title in its upper edge.
+// Box blanks rows, and draws a frame in them with a title in its upper edge.
 func (c *Canvas) Box(x, y, width, height int, title string) {
-	left, end := x-1, x+width+1
-	if left < leastBeside {
-		left = 0
-	}
-	if c.Width-end < leastBeside {
-		end = c.Width
-	}
-	c.Fill(left, y, end-left, height, "", Plain)
+	c.Fill(0, y, c.Width, height, "", Plain)
 	g, right, bottom := c.glyphs, x+width-1, y+height-1
 	c.Fill(x+1, y, width-2, 1, g.BoxH, Faint)
 	c.Fill(x+1, bottom, width-2, 1, g.BoxH, Faint)

@@ -102,9 +102,4 @@ func TestBox(t *testing.T) {
 	if got := strings.Join(plainLines(c), "\n"); got != "+- keys-+\n|       |\n+-------+" {
 		t.Errorf("the box is\n%s", got)
 	}
-	// What is beside it stays where it can be read.
-	c = New(40, 3, NewGlyphs(true))
-	c.Text(0, 1, 40, "abcdefghijklmnopqrstuvwxyzabcdefghijklmn", Plain)
-	c.Box(6, 0, 9, 3, "")
-	testkit.Equal(t, plainLines(c)[1], "      |       | qrstuvwxyzabcdefghijklmn", "the row")
 }
