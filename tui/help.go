@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
@@ -18,30 +19,45 @@ import (
 //	───────────────────────────────────────────────────
 //
 // On a smaller screen it is the keys with one word each, on as many pages as
-// needed. Package wire has the pages for the wire view.
+// needed. The wire view has pages for its figures as well.
 
-// helpEntry is a key, or a glyph of the screen, and its meaning.
+// helpEntry is a key, or another sign on the screen, and its meaning.
 type helpEntry struct {
 	key   string
 	style canvas.Style // of the key
 	text  string
 }
 
-// helpGrid is where the entries are: column by column.
-type helpGrid struct {
+// helpPage is a page of the help: entries column by column.
+type helpPage struct {
+	title         string
 	entries       []helpEntry
 	key           int // cells of all keys; 0 = each has its own width
 	columns, rows int
 }
 
-func (g helpGrid) pages() int {
-	perPage := g.columns * g.rows
-	return (len(g.entries) + perPage - 1) / perPage
+// divide divides a page into those that have room for its entries.
+func (p helpPage) divide() (pages []helpPage) {
+	for entries := range slices.Chunk(p.entries, p.columns*p.rows) {
+		pages = append(pages, helpPage{p.title, entries, p.key, p.columns, p.rows})
+	}
+	for i := range pages {
+		pages[i].title = fmt.Sprintf("%s %d of %d", p.title, i+1, len(pages))
+	}
+	return pages
 }
 
-// helpGrid has everything if that fits on one page, otherwise the keys with one word each.
-func (m *model) helpGrid() helpGrid {
-	var full, short helpGrid
+func (m *model) helpPages() []helpPage {
+	pages := m.keyPage().divide()
+	if m.screen() == wireScreen {
+		pages = append(pages, m.figurePage().divide()...)
+	}
+	return pages
+}
+
+// keyPage has everything if that fits on one page, otherwise the keys with one word each.
+func (m *model) keyPage() helpPage {
+	full, short := helpPage{title: "keys"}, helpPage{title: "keys"}
 	for _, b := range m.helpBindings() {
 		key := b.keyText(m.glyphs.ASCII)
 		full.entries = append(full.entries, helpEntry{key, canvas.Brand.Bold(), b.help})
@@ -64,6 +80,21 @@ func (m *model) helpGrid() helpGrid {
 	return short
 }
 
+// figurePage says what the figures of the wire view mean.
+func (m *model) figurePage() helpPage {
+	p := helpPage{title: "figures", columns: 1, rows: max(m.h-1, 1)}
+	for _, f := range wire.Figures {
+		p.key = max(p.key, canvas.Width(f.Name))
+	}
+	for _, f := range wire.Figures {
+		for _, line := range canvas.WrapWords(f.Text, max(m.w-p.key-4, 10)) {
+			p.entries = append(p.entries, helpEntry{f.Name, canvas.Brand.Bold(), line})
+			f.Name = ""
+		}
+	}
+	return p
+}
+
 func (m *model) helpBindings() (shown []binding) {
 	for _, b := range m.bindings {
 		if b.help == "" || len(b.keys) == 0 {
@@ -76,8 +107,6 @@ func (m *model) helpBindings() (shown []binding) {
 	}
 	return shown
 }
-
-func (m *model) helpPages() int { return m.helpGrid().pages() + m.wireFiguresPages() }
 
 func (m *model) legend() []helpEntry {
 	g := m.glyphs
@@ -123,30 +152,23 @@ func (m *model) helpNotes() (notes []string) {
 }
 
 func (m *model) drawHelp(c *canvas.Canvas) {
-	g, notes := m.helpGrid(), m.helpNotes()
-	pages := g.pages()
-	m.help = min(m.help, m.helpPages()) // a larger screen has fewer pages, and another view has others
-	keys := m.keyOf("help") + " closes"
-	if m.help < m.helpPages() {
+	pages, notes := m.helpPages(), m.helpNotes()
+	m.help = min(m.help, len(pages)) // a larger screen has fewer pages, and another view has others
+	p, keys := pages[m.help-1], m.keyOf("help")+" closes"
+	if m.help < len(pages) {
 		keys = m.keyOf("help") + " next, " + m.keyOf("back") + " closes"
 	}
-	if m.help > pages {
-		wire.DrawFigures(c, m.wireFrame(), m.help-pages, keys)
-		return
-	}
-	end := 1 + g.rows + len(notes)
+	end := 1 + p.rows + len(notes)
 	c.Fill(0, 0, m.w, end, "", canvas.Plain)
 	c.Fill(0, end, m.w, 1, m.glyphs.Rule, canvas.Faint)
-	c.Text(1, 0, m.w-2, fmt.Sprintf("keys %d of %d, %s", m.help, pages, keys), canvas.Dim)
-	width := (m.w - 1) / g.columns
-	perPage := g.columns * g.rows
-	shown := g.entries[(m.help-1)*perPage:]
-	for i, e := range shown[:min(len(shown), perPage)] {
-		x, y := 1+i/g.rows*width, 1+i%g.rows
-		textX := x + max(c.Text(x, y, width-1, e.key, e.style), g.key) + 2
+	c.Text(1, 0, m.w-2, p.title+", "+keys, canvas.Dim)
+	width := (m.w - 1) / p.columns
+	for i, e := range p.entries {
+		x, y := 1+i/p.rows*width, 1+i%p.rows
+		textX := x + max(c.Text(x, y, width-1, e.key, e.style), p.key) + 2
 		c.Text(textX, y, x+width-textX, e.text, canvas.Plain)
 	}
 	for i, note := range notes {
-		c.Fitted(1, 1+g.rows+i, m.w-2, note, (m.w-2)/2, canvas.Dim)
+		c.Fitted(1, 1+p.rows+i, m.w-2, note, (m.w-2)/2, canvas.Dim)
 	}
 }

@@ -396,7 +396,7 @@ func faster(steps int) func(*model) tea.Cmd {
 // nextHelpPage opens the help, turns its page, or closes it.
 func (m *model) nextHelpPage() {
 	m.help++
-	if m.help > m.helpPages() {
+	if m.help > len(m.helpPages()) {
 		m.help = 0
 	}
 }

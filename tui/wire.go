@@ -45,14 +45,6 @@ func (m *model) clickWire(msg tea.MouseMsg) {
 	}
 }
 
-// wireFiguresPages is how many pages of the help explain figures.
-func (m *model) wireFiguresPages() int {
-	if m.screen() != wireScreen {
-		return 0
-	}
-	return wire.FiguresPages(m.w, m.h)
-}
-
 func (m *model) copyWire() tea.Cmd {
 	text, n := m.wire.SelectedNDJSON()
 	return m.copyText(string(text), display.Count(n, "record"), m.keyOf("file")+" writes a file")
