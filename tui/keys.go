@@ -117,7 +117,6 @@ func newBindings() []binding {
 		{keys: []string{"end", "G"}, name: "newest", on: wireScreen, do: onWire((*wire.View).ToNewest)},
 		{keys: []string{"/"}, name: "filter", hint: "filter", help: "filter by text", on: wireScreen, do: action(func(m *model) { m.askFilter(m.wire.Filter(), m.wire.SetFilter) })},
 		{keys: []string{"t"}, name: "kind", hint: "kind", help: "filter by kind", on: wireScreen, do: onWire((*wire.View).NextKind)},
-		{keys: []string{"d"}, name: "direction", help: "filter by direction", short: "direction", on: wireScreen, do: onWire((*wire.View).NextDirection)},
 		{keys: []string{"u"}, name: "unfold", hint: "unfold", help: "unfold runs of chunks", on: wireScreen, do: onWire((*wire.View).ToggleFold)},
 		{keys: []string{"c"}, name: "copy", hint: "copy", help: "copy as NDJSON", on: wireScreen, do: (*model).copyWire},
 		{keys: []string{"C"}, name: "file", help: "all of it, to a file", short: "file", on: wireScreen, needs: func(o Options) bool { return o.SaveWire != nil }, do: (*model).saveWire},

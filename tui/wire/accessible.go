@@ -66,8 +66,7 @@ func Latest(s trace.Snapshot, n int) (lines []string) {
 		if !messageRecords.includes(r) && !faultRecords.includes(r) {
 			continue
 		}
-		direction := map[trace.Direction]string{trace.Outgoing: "sent ", trace.Incoming: "received "}[r.record.Dir]
-		lines = append(lines, fmt.Sprintf("%s, %s%s: %s", r.record.At.Local().Format("15:04:05"), direction, r.record.Kind, ended(rowText(r))))
+		lines = append(lines, fmt.Sprintf("%s, %s%s: %s", r.record.At.Local().Format("15:04:05"), directions[r.record.Dir], r.record.Kind, ended(rowText(r))))
 	}
 	slices.Reverse(lines)
 	return lines

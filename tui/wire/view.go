@@ -45,9 +45,8 @@ type View struct {
 
 // filter is what the list shows. The zero value is everything.
 type filter struct {
-	text      string
-	kinds     kinds
-	direction trace.Direction // "" = both
+	text  string
+	kinds kinds
 }
 
 // kinds is a choice of kinds of records.
@@ -167,12 +166,6 @@ func (v *View) ToggleFold() { v.unfolded, v.rows = !v.unfolded, rowCache{} }
 // NextKind filters by the next choice of kinds.
 func (v *View) NextKind() { v.filter.kinds = (v.filter.kinds + 1) % kindsCount }
 
-// NextDirection filters by the next direction.
-func (v *View) NextDirection() {
-	f := &v.filter
-	f.direction = map[trace.Direction]trace.Direction{"": trace.Outgoing, trace.Outgoing: trace.Incoming}[f.direction]
-}
-
 // Filter are the words that a row must have, SetFilter replaces them.
 func (v *View) Filter() string { return v.filter.text }
 
@@ -183,12 +176,6 @@ func (v *View) SetFilter(text string) { v.filter.text = text }
 func (v *View) FilterText() string {
 	f := v.filter
 	text := f.kinds.String()
-	switch f.direction {
-	case trace.Outgoing:
-		text += ", sent"
-	case trace.Incoming:
-		text += ", received"
-	}
 	if f.text != "" {
 		text += fmt.Sprintf(", %q", f.text)
 	}
@@ -212,10 +199,9 @@ func (v *View) visibleRows() []row {
 	for i := range v.snapshot.Entries.Len() {
 		e := v.snapshot.Entries.At(i)
 		for _, r := range v.unfold(row{&e.Record, e.Run}) {
-			if v.filter.direction != "" && r.record.Dir != v.filter.direction || !v.filter.kinds.includes(r) || !r.matches(v.filter.text) {
-				continue
+			if v.filter.kinds.includes(r) && r.matches(v.filter.text) {
+				out = append(out, r)
 			}
-			out = append(out, r)
 		}
 	}
 	v.rows = rowCache{v.snapshot.Version, v.filter, out}
@@ -246,12 +232,15 @@ func (v *View) chunks(r row) (rows []row) {
 	return rows
 }
 
-// matches reports whether a row has all words, in what is visible or in the raw message.
+// directions are the words for them.
+var directions = map[trace.Direction]string{trace.Outgoing: "sent ", trace.Incoming: "received "}
+
+// matches reports whether a row has all words, in what is visible, in the raw message, or sent or received.
 func (r row) matches(words string) bool {
 	if words == "" { // the common case
 		return true
 	}
-	return display.HasWords(string(r.record.Dir)+" "+string(r.record.Kind)+" "+rowText(r)+" "+string(r.record.Raw), words)
+	return display.HasWords(directions[r.record.Dir]+string(r.record.Kind)+" "+rowText(r)+" "+string(r.record.Raw), words)
 }
 
 // ToNewest shows the newest rows.
