@@ -149,6 +149,6 @@ func (m *model) drawLevel(c *canvas.Canvas, x, y, cells int, l display.Level) {
 		}
 	}
 	if p := min(int(display.ScaleDecibels(l.Peak, display.MeterFloor, 0)*float64(cells)), cells-1); p > 0 && eighths <= p*canvas.Subcells {
-		c.Set(x+p, y, g.BoxV, style)
+		c.Set(x+p, y, g.Vertical, style)
 	}
 }

@@ -12,17 +12,15 @@ import (
 	"hubbub/tui/display"
 )
 
-// The choice of the microphone, over the middle of the screen. The selected device is
+// The choice of the microphone, over the upper part of the screen. The selected device is
 // measured, the one in use as well:
 //
-//	╭─ microphones ─────────────────────────────────────────────╮
-//	│                                                           │
-//	│   default              ALSA        ▕██▎       ▏    in use │
-//	│ ▌ USB Audio Device     parec       ▕█████▍  ▏ ▏  -23 dB   │
-//	│   Built-in Audio       parec                      default │
-//	│                                                           │
-//	│ cannot open the device "USB Audio Device": ...            │
-//	╰───────────────────────────────────────────────────────────╯
+//	microphones
+//	  default              ALSA        ▕██▎       ▏    in use
+//	▌ USB Audio Device     parec       ▕█████▍  ▏ ▏  -23 dB
+//	  Built-in Audio       parec                      default
+//	cannot open the device "USB Audio Device": ...
+//	─────────────────────────────────────────────────────────
 
 // microphoneView is the state of the choice.
 type microphoneView struct {
@@ -137,29 +135,27 @@ func (m *model) useMicrophone() tea.Cmd {
 }
 
 const (
-	microphonesWidth = 84 // at most
+	microphonesWidth = 80 // at most
 	systemWidth      = 12
 	levelWidth       = 7 // "-60 dB "
 )
 
 func (m *model) drawMicrophones(c *canvas.Canvas) {
 	v := m.microphones
-	w, h := min(m.w, microphonesWidth), min(max(len(v.list), 1)+5, m.h-1)
-	x, y := (m.w-w)/2, (m.h-1-h)/2
-	c.Box(x, y, w, h, " microphones ")
-	rows, first := h-5, y+2
-	if rows < 1 || rows < len(v.list) { // no blank rows
-		rows, first = h-3, y+1
-	}
-	top := max(v.selected-rows+1, 0)
+	w := min(m.w-2, microphonesWidth)
+	rows := max(min(len(v.list), m.h-4), 1)
+	c.Fill(0, 0, m.w, rows+2, "", canvas.Plain)
+	c.Fill(0, rows+2, m.w, 1, m.glyphs.Rule, canvas.Faint)
+	c.Text(1, 0, w, "microphones", canvas.Dim)
 	switch {
 	case !v.listed:
-		c.Text(x+2, first, w-4, "looking for microphones"+m.glyphs.Ellipsis, canvas.Dim)
+		c.Text(1, 1, w, "looking for microphones"+m.glyphs.Ellipsis, canvas.Dim)
 	case len(v.list) == 0:
-		c.Text(x+2, first, w-4, "there is no microphone", canvas.Dim)
+		c.Text(1, 1, w, "there is no microphone", canvas.Dim)
 	}
+	top := max(v.selected-rows+1, 0)
 	for i := range min(rows, len(v.list)-top) {
-		m.drawMicrophone(c, x+2, first+i, w-4, top+i)
+		m.drawMicrophone(c, 1, 1+i, w, top+i)
 	}
 	if len(v.list) > 0 {
 		text, style := display.TerminalSafe(v.list[v.selected].Name), canvas.Dim
@@ -171,7 +167,7 @@ func (m *model) drawMicrophones(c *canvas.Canvas) {
 		case v.list[v.selected].Used && onlyPortAudio(v.list):
 			text = "Devices connected later need a restart, or a recorder (parec, ffmpeg)."
 		}
-		c.Fitted(x+2, y+h-2, w-4, text, 0, style)
+		c.Fitted(1, rows+1, w, text, 0, style)
 	}
 }
 

@@ -276,6 +276,6 @@ func (m *model) drawRule(c *canvas.Canvas, l layout, w window, s *display.Sessio
 // position.
 func (m *model) drawCursor(c *canvas.Canvas, l layout, w window) {
 	if column, shown := m.cursorColumn(w); shown {
-		c.Fill(l.gutter+column, l.lanesY, 1, l.axisY-l.lanesY, m.glyphs.BoxV, canvas.Brand.Bold())
+		c.Fill(l.gutter+column, l.lanesY, 1, l.axisY-l.lanesY, m.glyphs.Vertical, canvas.Brand.Bold())
 	}
 }

@@ -128,7 +128,7 @@ func TestEqualMicrophonesOnScreen(t *testing.T) {
 	x := inTerminalWith(t, 120, 34, server.Vars, "live", "--input", "parec:right")
 	x.Shows("connected", `^ hubbub .*0:0[1-9] *$`) // the time of the session, not of the axis
 	x.Keys("i")
-	x.Shows(`▌ Headset \(parec:2\) .* in use`, `Headset \(parec:1\) +parec +│`)
+	x.Shows(`▌ Headset \(parec:2\) .* in use`, `Headset \(parec:1\) +parec *$`)
 	x.Keys("Escape", "q")
 	x.ends(exitOK)
 }

@@ -119,21 +119,6 @@ func (c *Canvas) Fill(x, y, width, height int, glyph string, s Style) {
 	}
 }
 
-// Box blanks rows, and draws a frame in them with a title in its upper edge.
-func (c *Canvas) Box(x, y, width, height int, title string) {
-	c.Fill(0, y, c.Width, height, "", Plain)
-	g, right, bottom := c.glyphs, x+width-1, y+height-1
-	c.Fill(x+1, y, width-2, 1, g.BoxH, Faint)
-	c.Fill(x+1, bottom, width-2, 1, g.BoxH, Faint)
-	c.Fill(x, y+1, 1, height-2, g.BoxV, Faint)
-	c.Fill(right, y+1, 1, height-2, g.BoxV, Faint)
-	c.Set(x, y, g.BoxTopLeft, Faint)
-	c.Set(right, y, g.BoxTopRight, Faint)
-	c.Set(x, bottom, g.BoxBottomLeft, Faint)
-	c.Set(right, bottom, g.BoxBottomRight, Faint)
-	c.Text(x+2, y, width-4, title, Dim)
-}
-
 // Segment is a part of a line that may be omitted when there is no room.
 type Segment struct {
 	Text  string

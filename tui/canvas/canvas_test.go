@@ -36,7 +36,6 @@ func TestCanvasKeepsItsSize(t *testing.T) {
 			case 3:
 				c.Fill(x, y, at.Draw(t, "width"), at.Draw(t, "height"), rapid.SampledFrom([]string{"", g.Rule}).Draw(t, "glyph"), Faint)
 			case 4:
-				c.Box(x, y, at.Draw(t, "width"), at.Draw(t, "height"), text.Draw(t, "text"))
 			case 5:
 				c.Line(x, y, at.Draw(t, "width"), Line{{text.Draw(t, "a"), Dim, 0}, {text.Draw(t, "b"), Bad, 1}}, 2)
 			}
@@ -92,14 +91,5 @@ func TestSegmentsAreOmittedByRank(t *testing.T) {
 		c := New(40, 1, NewGlyphs(false))
 		c.Line(0, 0, width, segments, 2)
 		testkit.Equal(t, plainLines(c)[0], want, "in", width, "cells")
-	}
-}
-
-func TestBox(t *testing.T) {
-	c := New(9, 3, NewGlyphs(true))
-	c.Text(0, 1, 9, "behind it", Plain)
-	c.Box(0, 0, 9, 3, " keys ")
-	if got := strings.Join(plainLines(c), "\n"); got != "+- keys-+\n|       |\n+-------+" {
-		t.Errorf("the box is\n%s", got)
 	}
 }

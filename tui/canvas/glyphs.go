@@ -12,25 +12,23 @@ type Glyphs struct {
 	// Block[n] fills n eighths of a cell from the left.
 	Block [Subcells + 1]string
 
-	PendingOpen, Pending          string // not decided yet, with and without an open turn
-	Rule, Tick, Grid              string
-	Thin, HalfThin                string // a bar thinner than a row
-	Speaking, Live, Idle          string
-	Recognised                    string // before a name that is that of a voiceprint
-	Failed, Done                  string
-	Dot, Ellipsis                 string
-	MeterLeft, MeterRight         string
-	Up, Down, Left, Right         string
-	Rise                          [Subcells + 1]string // Rise[n] fills n eighths from below
-	UpperHalf, LowerHalf          string
-	Overlap, Gap                  string // on the time axis: several speakers, unknown speakers
-	GapFill                       string // in the lanes: unknown speakers
-	Bookmark, BookmarkLine        string // on the time axis, and through the lanes
-	MapLeft, MapRight             string // around the window on the minimap
-	Selected                      string
-	BoxH, BoxV                    string
-	BoxTopLeft, BoxTopRight       string
-	BoxBottomLeft, BoxBottomRight string
+	PendingOpen, Pending   string // not decided yet, with and without an open turn
+	Rule, Tick, Grid       string
+	Thin, HalfThin         string // a bar thinner than a row
+	Speaking, Live, Idle   string
+	Recognised             string // before a name that is that of a voiceprint
+	Failed, Done           string
+	Dot, Ellipsis          string
+	MeterLeft, MeterRight  string
+	Up, Down, Left, Right  string
+	Rise                   [Subcells + 1]string // Rise[n] fills n eighths from below
+	UpperHalf, LowerHalf   string
+	Overlap, Gap           string // on the time axis: several speakers, unknown speakers
+	GapFill                string // in the lanes: unknown speakers
+	Bookmark, BookmarkLine string // on the time axis, and through the lanes
+	MapLeft, MapRight      string // around the window on the minimap
+	Selected               string
+	Vertical               string // a peak of the meter, the cursor
 }
 
 var unicodeGlyphs = Glyphs{
@@ -44,8 +42,7 @@ var unicodeGlyphs = Glyphs{
 	Rise:      [9]string{"▁", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
 	UpperHalf: "▀", LowerHalf: "▄",
 	Overlap: "━", Gap: "╳", GapFill: "╱", Bookmark: "◆", BookmarkLine: "┆",
-	MapLeft: "┣", MapRight: "┫", Selected: "▌",
-	BoxH: "─", BoxV: "│", BoxTopLeft: "╭", BoxTopRight: "╮", BoxBottomLeft: "╰", BoxBottomRight: "╯",
+	MapLeft: "┣", MapRight: "┫", Selected: "▌", Vertical: "│",
 }
 
 var asciiGlyphs = Glyphs{
@@ -60,8 +57,7 @@ var asciiGlyphs = Glyphs{
 	Rise:      [9]string{" ", ".", ".", ":", ":", "=", "=", "#", "#"},
 	UpperHalf: "#", LowerHalf: "#",
 	Overlap: "=", Gap: "x", GapFill: "/", Bookmark: "@", BookmarkLine: " ",
-	MapLeft: "[", MapRight: "]", Selected: ">",
-	BoxH: "-", BoxV: "|", BoxTopLeft: "+", BoxTopRight: "+", BoxBottomLeft: "+", BoxBottomRight: "+",
+	MapLeft: "[", MapRight: "]", Selected: ">", Vertical: "|",
 }
 
 // NewGlyphs returns the glyphs for a terminal: with ascii nothing beyond ASCII.
