@@ -421,20 +421,3 @@ func (m *model) moveTurn() {
 		},
 	}, other.Label)
 }
-
-// clickList handles the mouse on the list, and reports whether it was there.
-func (m *model) clickList(msg tea.MouseMsg) bool {
-	x, w, h := m.layout().list()
-	if msg.X < x || msg.X > x+w {
-		return false
-	}
-	switch msg.Button {
-	case tea.MouseButtonWheelUp:
-		m.moveListRow(-3)
-	case tea.MouseButtonWheelDown:
-		m.moveListRow(3)
-	case tea.MouseButtonLeft:
-		m.list.Click(m.listRows(m.session()), h, msg.Y-listY)
-	}
-	return true
-}

@@ -18,37 +18,40 @@ func (m *model) toggleMouse() tea.Cmd {
 	return tea.DisableMouse
 }
 
-// click handles the mouse: the wheel scrolls, with ctrl it zooms; a click
-// selects a lane and describes a turn, or goes to a position of the minimap.
+// click handles the mouse: the wheel scrolls, with ctrl it zooms; a click selects a row
+// of a list, selects a lane and describes a turn, or goes to a position of the minimap.
 // Dragging does nothing.
 func (m *model) click(msg tea.MouseMsg) {
 	if msg.Action != tea.MouseActionPress || m.help > 0 || m.input != nil || m.microphones != nil {
 		return
 	}
-	if m.wire != nil {
-		m.clickWire(msg)
+	by := wheel[msg.Button]
+	if by == 0 && msg.Button != tea.MouseButtonLeft {
 		return
 	}
-	if m.presenter || m.list != nil && m.clickList(msg) {
-		return
-	}
-	switch msg.Button {
-	case tea.MouseButtonLeft:
+	x, w, h := m.layout().list()
+	inList := m.list != nil && msg.X >= x && msg.X <= x+w
+	switch {
+	case m.wire != nil && by != 0:
+		m.wire.Move(3*by, m.h)
+	case m.wire != nil:
+		m.wire.Click(msg.Y, m.h)
+	case m.presenter:
+	case inList && by != 0:
+		m.moveListRow(3 * by)
+	case inList:
+		m.list.Click(m.listRows(m.session()), h, msg.Y-listY)
+	case by != 0 && msg.Ctrl:
+		zoomBy(by)(m)
+	case by != 0:
+		scrollBy(0.1 * float64(by))(m)
+	default:
 		m.clickAt(msg.X, msg.Y)
-	case tea.MouseButtonWheelUp, tea.MouseButtonWheelLeft:
-		m.wheel(-1, msg.Ctrl)
-	case tea.MouseButtonWheelDown, tea.MouseButtonWheelRight:
-		m.wheel(1, msg.Ctrl)
 	}
 }
 
-func (m *model) wheel(by int, zoom bool) {
-	if zoom {
-		zoomBy(by)(m)
-	} else {
-		scrollBy(0.1 * float64(by))(m)
-	}
-}
+// wheel is where the buttons of the wheel lead.
+var wheel = map[tea.MouseButton]int{tea.MouseButtonWheelUp: -1, tea.MouseButtonWheelLeft: -1, tea.MouseButtonWheelDown: 1, tea.MouseButtonWheelRight: 1}
 
 func (m *model) clickAt(x, y int) {
 	s := m.session()

@@ -33,18 +33,6 @@ func wireBy(by int) func(*model) tea.Cmd { return action(func(m *model) { m.wire
 
 func wirePages(by int) func(*model) tea.Cmd { return action(func(m *model) { m.wire.Page(by, m.h) }) }
 
-// clickWire handles the mouse: the wheel moves, a click selects.
-func (m *model) clickWire(msg tea.MouseMsg) {
-	switch msg.Button {
-	case tea.MouseButtonWheelUp:
-		m.wire.Move(-3, m.h)
-	case tea.MouseButtonWheelDown:
-		m.wire.Move(3, m.h)
-	case tea.MouseButtonLeft:
-		m.wire.Click(msg.Y, m.h)
-	}
-}
-
 func (m *model) copyWire() tea.Cmd {
 	text, n := m.wire.SelectedNDJSON()
 	return m.copyText(string(text), display.Count(n, "record"), m.keyOf("file")+" writes a file")
