@@ -62,7 +62,7 @@ func ended(text string) string { return strings.TrimSuffix(text, ".") + "." }
 func Latest(s trace.Snapshot, n int) (lines []string) {
 	for i := s.Entries.Len() - 1; i >= 0 && len(lines) < n; i-- {
 		e := s.Entries.At(i)
-		r := row{&e.Record, e.Run}
+		r := row{&e.Record, &e.Run}
 		if !messageRecords.includes(r) && !faultRecords.includes(r) {
 			continue
 		}

@@ -34,7 +34,7 @@ func rowText(r row) (text string) {
 		if recordText != "" {
 			return recordText
 		}
-		return chunkText(rec, r.run)
+		return chunkText(rec, *r.run)
 	case trace.KindEvent, trace.KindError, trace.KindMessage:
 		return eventText(rec, recordText)
 	case trace.KindPong:

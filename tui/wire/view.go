@@ -80,7 +80,7 @@ func (k kinds) includes(r row) bool {
 // its newest.
 type row struct {
 	record *trace.Record
-	run    trace.Run // without chunks of another record
+	run    *trace.Run // without chunks of another record
 }
 
 // ID is the number of the row's first record.
@@ -198,7 +198,7 @@ func (v *View) visibleRows() []row {
 	out := make([]row, 0, v.snapshot.Entries.Len())
 	for i := range v.snapshot.Entries.Len() {
 		e := v.snapshot.Entries.At(i)
-		for _, r := range v.unfold(row{&e.Record, e.Run}) {
+		for _, r := range v.unfold(row{&e.Record, &e.Run}) {
 			if v.filter.kinds.includes(r) && r.matches(v.filter.text) {
 				out = append(out, r)
 			}
@@ -227,7 +227,8 @@ func (v *View) chunks(r row) (rows []row) {
 	}
 	from := sort.Search(all.Len(), func(i int) bool { return all.At(i).Number >= r.run.First })
 	for i := from; i < all.Len() && all.At(i).Number <= r.record.Number; i++ {
-		rows = append(rows, row{all.At(i), trace.NewRun(*all.At(i))})
+		run := trace.NewRun(*all.At(i))
+		rows = append(rows, row{all.At(i), &run})
 	}
 	return rows
 }

@@ -157,7 +157,7 @@ func TestWarnings(t *testing.T) {
 		l := trace.NewLog()
 		l.Record(c.r)
 		e := l.Snapshot().Entries.At(0)
-		if r := (row{&e.Record, e.Run}); r.warning() != c.want {
+		if r := (row{&e.Record, &e.Run}); r.warning() != c.want {
 			t.Errorf("%+v: a warning %v", c.r, r.warning())
 		}
 	}
