@@ -246,9 +246,9 @@ func (a *Accessible) wire(args string) error {
 	if n == 0 {
 		return err
 	}
-	s := a.o.Wire()
-	for _, sentence := range wire.Sentences(s.Status, time.Now()) {
-		_ = a.printf("%s", sentence)
+	s, state := a.o.Wire(), a.o.Snapshot()
+	for _, sentence := range wire.Sentences(s.Status, time.Now(), state.Latency, state.Position) {
+		_ = a.Notice(sentence)
 	}
 	for _, line := range wire.Latest(s, n) {
 		_ = a.printf("%s", line)

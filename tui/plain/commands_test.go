@@ -154,8 +154,8 @@ func TestWireCommand(t *testing.T) {
 		end  bool
 		want []string
 	}{
-		{false, []string{"402 messages sent", "1.7 s behind", "3 segments retransmitted", "A ping takes 23 ms.", "received error: Invalid chunk size.", "received event: start SPEAKER_00 at 35.000 s, lag 1.0 s."}},
-		{true, []string{"The stream is over: refused, the service closed the stream", "received close: 1008 against the service's rules"}},
+		{false, []string{"Sent 402, 2.6 MB", "warning: 1.7 s behind", "warning: 3 retransmitted", "ping 23 ms", "received error: Invalid chunk size.", "received event: start SPEAKER_00 at 35.000 s, lag 1.0 s."}},
+		{true, []string{"Warning: refused, 1008 against the service's rules.", "received close: 1008 against the service's rules"}},
 	} {
 		var b strings.Builder
 		k := NewAccessible(&b, display.Controls{Snapshot: func() display.State { return display.State{} }, Wire: tuitest.Log(c.end).Snapshot})

@@ -6,50 +6,25 @@ import (
 	"strings"
 	"time"
 
-	"hubbub/protocol"
 	"hubbub/protocol/trace"
-	"hubbub/tui/display"
+	"hubbub/tui/canvas"
 )
 
-// Sentences are the state of the connection in sentences.
-func Sentences(s trace.Status, now time.Time) (out []string) {
-	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	switch {
-	case s.Over && s.End.Fault:
-		add("The stream is over: %s, %s", s.End.Type, ended(display.TerminalSafe(s.End.Text)))
-		return out
-	case s.Over:
-		add("The stream was closed, %d, %s.", s.End.Code, protocol.CodeMeaning(s.End.Code))
-		return out
-	case s.Opened.IsZero():
-		add("There is no stream yet.")
-		return out
-	}
-	add("The stream has been open for %s, %s sent, %s received.", display.Clock(now.Sub(s.Opened).Seconds()),
-		display.Count(s.Messages[0], "message"), display.Count(s.Messages[1], "message"))
-	if s.Chunks > 0 {
-		text := fmt.Sprintf("The pace of the audio is %.2f, %s", s.Pace, display.Ahead(s.Ahead))
-		if s.Waiting >= 0 {
-			text += ", " + display.Count(s.Waiting, "chunk") + " in the queue"
+// Sentences are the lines of the view above its chart, each as a sentence.
+func Sentences(s trace.Status, now time.Time, latency time.Duration, position float64) (out []string) {
+	p := painter{&View{status: s, at: now}, Screen{Glyphs: &canvas.Glyphs{}, Latency: latency, Position: position}}
+	for _, line := range []canvas.Line{p.traffic(), p.verdict(), p.figures(), p.socket()} {
+		var texts []string
+		for _, segment := range line {
+			text := strings.TrimSpace(segment.Text) // without a glyph
+			if slices.Contains([]canvas.Style{canvas.Warn, canvas.Warn.Bold(), canvas.Bad.Bold()}, segment.Style) {
+				text = "warning: " + text
+			}
+			texts = append(texts, text)
 		}
-		add("%s.", text)
-	}
-	if s.MaxGap > trace.StallGap {
-		add("Warning: no chunk went out for %s within the last seconds.", display.Millis(s.MaxGap))
-	}
-	if waiting := now.Sub(s.Unanswered); !s.Unanswered.IsZero() && waiting > trace.MaxPong {
-		add("Warning: no answer to a ping for %s.", display.Duration(waiting))
-	} else if s.Ping > 0 {
-		add("A ping takes %s.", display.Millis(s.Ping))
-	}
-	if t := s.Socket; t != nil {
-		add("The TCP round-trip time is %s, %s retransmitted, %s unacknowledged.", display.Millis(t.RTT), display.Count(t.Retransmits, "segment"), display.Bytes(int64(t.Unacked)))
-	}
-	if s.Lag >= 0 {
-		add("The last event came %s after its audio, the slowest %s.", display.Millis(s.Lag), display.Millis(s.MaxLag))
-	}
-	if s.Faults > 0 {
-		add("%s so far.", display.Count(s.Faults, "fault"))
+		if len(texts) > 0 {
+			out = append(out, ended(strings.Join(texts, ", ")))
+		}
 	}
 	return out
 }

@@ -103,7 +103,6 @@ func (p painter) drawTitledRule(c *canvas.Canvas, y int, title string) {
 }
 
 func (p painter) drawHeader(c *canvas.Canvas) {
-	s := p.status
 	x := p.W - 1
 	x -= c.TextRight(x, 0, display.Clock(p.Position), canvas.Plain.Bold()) + 2
 	if p.paused {
@@ -117,10 +116,17 @@ func (p painter) drawHeader(c *canvas.Canvas) {
 	segments := canvas.Line{
 		canvas.NewSegment("wire view", canvas.Plain, 0),
 		canvas.NewSegment("to "+display.TerminalSafe(p.Server), canvas.Dim, 4),
+	}
+	c.Line(used, 0, x-used, append(segments, p.traffic()...), 2)
+}
+
+// traffic is what was sent and received.
+func (p painter) traffic() canvas.Line {
+	s := p.status
+	return canvas.Line{
 		canvas.NewSegment(fmt.Sprintf("sent %d, %s", s.Messages[0], display.Bytes(s.Bytes[0])), canvas.Dim, 2),
 		canvas.NewSegment(fmt.Sprintf("received %d, %s", s.Messages[1], display.Bytes(s.Bytes[1])), canvas.Dim, 3),
 	}
-	c.Line(used, 0, x-used, segments, 2)
 }
 
 func warnIf(warning bool) canvas.Style {

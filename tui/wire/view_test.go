@@ -119,7 +119,7 @@ func TestSentencesHaveOneFullStop(t *testing.T) {
 	if len(latest) != 2 || !strings.Contains(latest[1], "connection lost") {
 		t.Errorf("the latest are %q", latest)
 	}
-	for _, text := range slices.Concat(Sentences(s.Status, now), latest) {
+	for _, text := range slices.Concat(Sentences(s.Status, now, 0, 0), latest) {
 		if !strings.HasSuffix(text, ".") || strings.HasSuffix(text, "..") {
 			t.Errorf("%q", text)
 		}
@@ -130,12 +130,12 @@ func TestSentencesHaveOneFullStop(t *testing.T) {
 func TestSentences(t *testing.T) {
 	s := trace.Status{Opened: now.Add(-time.Minute), Messages: [2]int64{600, 1}, Chunks: 590, Pace: 1, Ahead: -1200 * time.Millisecond, Waiting: 1, MaxGap: 2 * time.Second, Lag: -1,
 		Ping: 20 * time.Millisecond, Unanswered: now.Add(-3 * time.Second), Faults: 2}
-	want := []string{"The stream has been open for 1:00, 600 messages sent, 1 message received.", "The pace of the audio is 1.00, 1.2 s behind, 1 chunk in the queue.",
-		"Warning: no chunk went out for 2.0 s within the last seconds.", "Warning: no answer to a ping for 3.0 s.", "2 faults so far."}
-	testkit.EqualSlices(t, Sentences(s, now), want)
-	s = trace.Status{Opened: now, Waiting: -1, Ping: 20 * time.Millisecond, Lag: time.Second, MaxLag: 2 * time.Second}
-	want = []string{"The stream has been open for 0:00, 0 messages sent, 0 messages received.", "A ping takes 20 ms.", "The last event came 1.0 s after its audio, the slowest 2.0 s."}
-	testkit.EqualSlices(t, Sentences(s, now), want)
+	want := []string{"sent 600, 0 B, received 1, 0 B.", "open 1:00, warning: nothing received for 60 s: the service or the network hangs, warning: no reply yet.", "pace 1.00, warning: 1.2 s behind, queue 1, warning: no pong for 3.0 s, warning: 2 faults.",
+		"warning: largest gap 2.0 s, longest write 0.0 ms."}
+	testkit.EqualSlices(t, Sentences(s, now, 0, 60), want)
+	s = trace.Status{Opened: now, Waiting: -1, Ping: 20 * time.Millisecond, Lag: time.Second, MaxLag: 2 * time.Second, Streams: 2}
+	want = []string{"sent 0, 0 B, received 0, 0 B.", "stream 2 open 0:00, session 1:00, service on time, lag 1.0 s, max 2.0 s, no reply yet.", "ping 20 ms.", "nothing was sent yet."}
+	testkit.EqualSlices(t, Sentences(s, now, 0, 60), want)
 }
 
 // TestWarnings are among the faults.
