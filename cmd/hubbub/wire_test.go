@@ -179,7 +179,7 @@ func TestAccessibleWire(t *testing.T) {
 	x := inTerminal(t, 100, 40, "live", "--input", talkFile(t, 0), "--accessible")
 	x.Shows("^SPEAKER_00, 0:0")
 	x.Keys("wire", "Enter")
-	x.Shows("^The stream has been open for 0:", `^The pace of the audio is [01]\.\d\d, `, "received event: start SPEAKER_00")
+	x.Shows("^Open 0:", `^Pace [01]\.\d\d, `, "received event: start SPEAKER_00")
 	x.Keys("quit", "Enter")
 	x.ends(exitOK)
 }
