@@ -226,12 +226,12 @@ func (s *Server) abandon(id, cause string) {
 func checkUpgrade(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case !websocket.IsWebSocketUpgrade(r):
-		return upgradeRequired(w, r, "This address is opened as a WebSocket")
-	case r.ProtoMajor != 1 || r.ProtoMinor == 0 || r.Method != http.MethodGet:
+		return upgradeRequired(w, "This address is opened as a WebSocket")
+	case r.ProtoMinor == 0 || r.Method != http.MethodGet:
 		return refused(http.StatusBadRequest, "A WebSocket is opened with GET over HTTP/1.1")
 	case r.Header.Get("Sec-Websocket-Version") != "13":
 		w.Header().Set("Sec-Websocket-Version", "13")
-		return upgradeRequired(w, r, "The WebSocket version must be 13")
+		return upgradeRequired(w, "The WebSocket version must be 13")
 	case !validKey(r.Header.Get("Sec-Websocket-Key")):
 		return refused(http.StatusBadRequest, "Sec-WebSocket-Key must be 16 bytes in base64")
 	}
@@ -239,11 +239,9 @@ func checkUpgrade(w http.ResponseWriter, r *http.Request) error {
 }
 
 // upgradeRequired is a 426, which has to name what to upgrade to.
-func upgradeRequired(w http.ResponseWriter, r *http.Request, message string) error {
-	if r.ProtoMajor == 1 { // HTTP/2 has no such headers
-		w.Header().Set("Upgrade", "websocket")
-		w.Header().Set("Connection", "Upgrade")
-	}
+func upgradeRequired(w http.ResponseWriter, message string) error {
+	w.Header().Set("Upgrade", "websocket")
+	w.Header().Set("Connection", "Upgrade")
 	return refused(http.StatusUpgradeRequired, message)
 }
 

@@ -2,7 +2,6 @@ package localserver
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -46,21 +45,4 @@ func TestUnreadRequests(t *testing.T) {
 		})
 	}
 	testkit.Equal(t, h.metric(`hubbub_requests_total{code="505",method="other",route="none"}`), 1, "responses with 505 are counted")
-}
-
-func TestLargeHeadersOverHTTP2(t *testing.T) {
-	t.Parallel()
-	h := serve(t)
-	h.http.Transport.(*http.Transport).ForceAttemptHTTP2 = true
-	r, _ := http.NewRequest("GET", h.url+"/v1/test", nil)
-	r.Header.Set("Authorization", "Bearer "+testKey)
-	for length, status := range map[int]int{maxHeader / 2: 200, 2 * maxHeader: 431, 100 << 10: 431} {
-		r.Header.Set("X", strings.Repeat("x", length))
-		res := h.send(r)
-		res.hasStatus(t, fmt.Sprint("a header of ", length), status)
-		testkit.Equal(t, res.ProtoMajor, 2, res.Proto)
-		if status != 200 {
-			res.apiError(t, status)
-		}
-	}
 }

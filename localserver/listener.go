@@ -29,7 +29,7 @@ const (
 	idleTimeout     = 2 * time.Minute
 	maxHeader       = 16 << 10
 	// maxHeaderRead is how much of larger headers is read, so that they are
-	// refused over HTTP/2 like over HTTP/1.1.
+	// refused like other requests.
 	maxHeaderRead = 256 << 10
 )
 
@@ -61,12 +61,6 @@ func (s *Server) listen(ctx context.Context) (err error) {
 // started: one that fails stops the server.
 func (s *Server) serveListeners() {
 	s.http = s.newHTTPServer(s.routes())
-	if s.tls != nil {
-		// net/http does not see TLS: a client has chosen HTTP/2 with ALPN.
-		s.http.Protocols = new(http.Protocols)
-		s.http.Protocols.SetHTTP1(true)
-		s.http.Protocols.SetUnencryptedHTTP2(true)
-	}
 	if s.metricsListener != nil {
 		s.metricsHTTP = s.newHTTPServer(s.newHandler(map[string]http.Handler{metricsRoute: s.metrics.handler()}))
 		go s.serve(s.metricsHTTP, s.metricsListener, nil)

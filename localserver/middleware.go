@@ -155,8 +155,6 @@ func (w *responseRecorder) discardBody() {
 	switch awaited, ok := body.(*awaitedBody); {
 	case w.request.ContentLength == 0, w.status == http.StatusSwitchingProtocols, w.status == http.StatusRequestTimeout:
 		return
-	case w.request.ProtoMajor == 2: // the connection stays open
-		return
 	case ok && !awaited.permitted: // the client does not send it
 		return
 	}

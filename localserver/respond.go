@@ -90,11 +90,9 @@ func (s *Server) handle(next handler) http.Handler {
 
 // readBody reads a body of at most limit bytes.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	// The time to send the response begins when the body was read or did not arrive.
-	control := http.NewResponseController(w)
-	_ = control.SetWriteDeadline(time.Now().Add(requestTimeout + responseTimeout)) // not supported in some tests only
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-	_ = control.SetWriteDeadline(time.Now().Add(responseTimeout))
+	// The time to send the response begins when the body was read or did not arrive.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(responseTimeout)) // not supported in some tests only
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	encoding := r.Header.Get("Content-Encoding")
 	switch {

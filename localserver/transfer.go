@@ -158,8 +158,6 @@ type uploadReader struct {
 
 func (p *uploadReader) Read(buf []byte) (int, error) {
 	_ = p.control.SetReadDeadline(time.Now().Add(transferTimeout)) // not supported in some tests only
-	// Over HTTP/2 a deadline of the response that passes meanwhile ends the request.
-	_ = p.control.SetWriteDeadline(time.Now().Add(transferTimeout + responseTimeout))
 	n, err := p.body.Read(buf)
 	if p.left -= int64(n); p.left < 0 {
 		return 0, errTooLarge

@@ -60,7 +60,6 @@ type Conn struct {
 	made    bool        // the handshake was made; used by the goroutine that reads only
 	failed  bool        // it did not succeed
 	handled atomic.Bool // what is written comes from a handler
-	http2   atomic.Bool // what is written are frames
 }
 
 // NetConn returns the connection below TLS.
@@ -112,7 +111,7 @@ func looksLikeHTTP(head [5]byte) bool {
 
 // Write replaces responses of net/http itself, which come in one call each.
 func (c *Conn) Write(p []byte) (int, error) {
-	if c.handled.Load() || c.http2.Load() || !bytes.HasPrefix(p, []byte("HTTP/1.")) {
+	if c.handled.Load() || !bytes.HasPrefix(p, []byte("HTTP/1.")) {
 		return c.Conn.Write(p)
 	}
 	line, _, _ := strings.Cut(string(p), "\r\n")
@@ -135,7 +134,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	case http.StatusNotImplemented:
 		message = "The only valid Transfer-Encoding is chunked"
 	case http.StatusHTTPVersionNotSupported:
-		message = "The versions of HTTP are 1.0, 1.1 and, with TLS, 2"
+		message = "The versions of HTTP are 1.0 and 1.1"
 	}
 	c.listener.Reject(c.Conn, status, message)
 	return len(p), nil
@@ -160,7 +159,6 @@ func State(conn net.Conn, state http.ConnState) {
 func Handled(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connKey{}).(*Conn); ok {
-			c.http2.Store(r.ProtoMajor == 2)
 			c.handled.Store(true)
 		}
 		next.ServeHTTP(w, r)

@@ -60,10 +60,6 @@ func serve(t *testing.T, withTLS bool, h http.HandlerFunc) *testServer {
 	server := &http.Server{Handler: Handled(h), ConnContext: Context, ConnState: State, MaxHeaderBytes: 4 << 10, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	if withTLS {
 		l.TLS, s.client = certificate()
-		l.TLS.NextProtos = []string{"h2", "http/1.1"}
-		server.Protocols = new(http.Protocols)
-		server.Protocols.SetHTTP1(true)
-		server.Protocols.SetUnencryptedHTTP2(true)
 	}
 	done := make(chan error)
 	go func() { done <- server.Serve(l) }()
@@ -94,9 +90,9 @@ func (s *testServer) connect(t *testing.T) net.Conn {
 	return conn
 }
 
-// httpClient is a client of the server, with HTTP/2 if it has TLS.
+// httpClient is a client of the server.
 func (s *testServer) httpClient(t *testing.T) (client *http.Client, url string) {
-	transport := &http.Transport{TLSClientConfig: s.client.Clone(), ForceAttemptHTTP2: true}
+	transport := &http.Transport{TLSClientConfig: s.client.Clone()}
 	t.Cleanup(transport.CloseIdleConnections)
 	scheme := "http"
 	if s.client != nil {
@@ -117,7 +113,7 @@ var unread = map[string]struct {
 	"expectation":       {"POST / HTTP/1.1\r\nHost: x\r\nExpect: x\r\nContent-Length: 1\r\n\r\nx", 417, "The only valid Expect is 100-continue"},
 	"large headers":     {"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 16<<10) + "\r\n\r\n", 431, HeadersTooLarge},
 	"transfer encoding": {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: x\r\n\r\n", 501, "The only valid Transfer-Encoding is chunked"},
-	"version":           {"GET / HTTP/3.7\r\nHost: x\r\n\r\n", 505, "The versions of HTTP are 1.0, 1.1 and, with TLS, 2"},
+	"version":           {"GET / HTTP/3.7\r\nHost: x\r\n\r\n", 505, "The versions of HTTP are 1.0 and 1.1"},
 }
 
 // A request that cannot be read is passed to Reject, also after one that a handler
@@ -152,17 +148,14 @@ func TestUnreadRequests(t *testing.T) {
 	}
 }
 
-// What a handler writes is not replaced, whatever it looks like: in one write, in
-// many, and in frames.
+// What a handler writes is not replaced, whatever it looks like: in one write and in
+// many.
 func TestResponsesOfHandlersAreNotReplaced(t *testing.T) {
 	t.Parallel()
 	const like = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"
 	body := strings.Repeat(like, 1<<12)
 	for _, withTLS := range []bool{false, true} {
 		s := serve(t, withTLS, func(w http.ResponseWriter, r *http.Request) {
-			if c := r.Context().Value(connKey{}).(*Conn); c.http2.Load() != (r.ProtoMajor == 2) {
-				t.Errorf("a request of %s", r.Proto)
-			}
 			w.Header().Set("Content-Length", fmt.Sprint(len(body))) // not chunked: a write of its own begins with the body
 			w.WriteHeader(http.StatusTeapot)
 			_ = http.NewResponseController(w).Flush()
@@ -179,7 +172,6 @@ func TestResponsesOfHandlersAreNotReplaced(t *testing.T) {
 			if res.StatusCode != http.StatusTeapot || string(got) != body || err != nil {
 				t.Errorf("TLS %v: %d, %d bytes of %d, %v", withTLS, res.StatusCode, len(got), len(body), err)
 			}
-			testkit.Equal(t, res.ProtoMajor, map[bool]int{false: 1, true: 2}[withTLS], "TLS", withTLS, res.Proto)
 		}
 	}
 }
@@ -202,12 +194,11 @@ func TestOnlyResponsesOfNetHTTPAreReplaced(t *testing.T) {
 		want    string // "" = as it was written
 	}{
 		"a status that net/http may get": {nil, "HTTP/1.1 418 I'm a teapot\r\n\r\n", "418 The request could not be read"},
-		"of HTTP/1.0":                    {nil, "HTTP/1.0 505 x\r\n\r\n", "505 The versions of HTTP are 1.0, 1.1 and, with TLS, 2"},
+		"of HTTP/1.0":                    {nil, "HTTP/1.0 505 x\r\n\r\n", "505 The versions of HTTP are 1.0 and 1.1"},
 		"continue":                       {func(c *Conn) { c.handled.Store(true) }, "HTTP/1.1 100 Continue\r\n\r\n", ""},
 		"of a handler":                   {func(c *Conn) { c.handled.Store(true) }, bad, ""},
 		"idle again":                     {func(c *Conn) { c.handled.Store(true); State(c, http.StateIdle) }, bad, "400 The request is not valid HTTP"},
 		"active":                         {func(c *Conn) { c.handled.Store(true); State(c, http.StateActive) }, bad, ""},
-		"frames":                         {func(c *Conn) { c.http2.Store(true); State(c, http.StateIdle) }, bad, ""},
 		"no status":                      {nil, "HTTP/1.1", ""},
 		"no number":                      {nil, "HTTP/1.1 bad", ""},
 		"something else":                 {nil, "HTTP/2.0 400 x", ""},
