@@ -188,21 +188,18 @@ func TestFaultsOfRequests(t *testing.T) {
 // the server.
 func TestFaultsOfHandshakes(t *testing.T) {
 	t.Parallel()
-	refused := serve(t, withFaults(t, "refuse-handshake=503"))
-	refused.refused(refused.create().URL, 503)
-
 	once := serve(t, withFaults(t, "403,on=handshake,times=1"))
 	l := once.create()
 	once.refused(l.URL, 403)
 	_ = once.openNow(l).Close() // the token was not used up
 
-	slow := serve(t, withFaults(t, "slow-handshake=300ms"))
+	slow := serve(t, withFaults(t, "slow=300ms,on=handshake"))
 	began := time.Now()
 	if events, _ := whole(slow); len(events) != 4 || time.Since(began) < 300*time.Millisecond {
 		t.Errorf("%d events after %v", len(events), time.Since(began))
 	}
 
-	never := serve(t, withFaults(t, "no-handshake"))
+	never := serve(t, withFaults(t, "no-answer,on=handshake"))
 	never.dial.HandshakeTimeout = 500 * time.Millisecond
 	if _, res, err := never.dial.Dial(never.create().URL, nil); err == nil || res != nil || !isTimeout(err) {
 		t.Errorf("%v %v", res, err)

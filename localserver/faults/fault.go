@@ -41,7 +41,6 @@ const (
 	nothing value = iota
 	length        // of time
 	code          // of a close
-	status        // of HTTP
 	every         // Nth
 )
 
@@ -51,45 +50,41 @@ type kind struct {
 	takes    value
 	implicit string // the value if none is given; "" if one is required
 	place    place
-	on       string // the only operation of a fault of requests; "" = any
 	what     string
 }
 
 // kinds are all faults except those that are named by an HTTP status.
 var kinds = []*kind{
-	{"slow", length, "", atRequest, "", "the response comes after TIME"},
-	{"no-answer", nothing, "", atRequest, "", "the request gets no response; the connection stays open"},
-	{"web-page", nothing, "", atRequest, "", "the response is 200 with a login page, like that of a captive portal"},
-	{"slow-handshake", length, "", atRequest, "handshake", "the WebSocket opens after TIME"},
-	{"no-handshake", nothing, "", atRequest, "handshake", "the handshake gets no response"},
-	{"refuse-handshake", status, "403", atRequest, "handshake", "the handshake is refused, with 403 or STATUS"},
+	{"slow", length, "", atRequest, "the response comes after TIME"},
+	{"no-answer", nothing, "", atRequest, "the request gets no response; the connection stays open"},
+	{"web-page", nothing, "", atRequest, "the response is 200 with a login page, like that of a captive portal"},
 
-	{"close", code, "", atStream, "", "the stream is closed with CODE"},
-	{"ahead", nothing, "", atStream, "", "error message that the audio is ahead of real time, then close 1008"},
-	{"reset", nothing, "", atStream, "", "the connection is reset"},
-	{"hang-up", nothing, "", atStream, "", "the connection ends without a close frame"},
-	{"mute", nothing, "", atStream, "", "the server reads audio but sends nothing more, not even pongs"},
-	{"no-pong", nothing, "", atStream, "", "pings get no pong"},
-	{"no-close", nothing, "", atStream, "", "at the end of the stream the connection ends without a close frame"},
-	{"never-close", nothing, "", atStream, "", "after end_of_stream the connection stays open, without a close frame"},
-	{"slow-read", length, "", atStream, "", "each chunk is read TIME late; more than 100ms is slower than real time"},
-	{"chunk-size", every, "10", atStream, "", "every 10th or Nth chunk is rejected as having a wrong size"},
+	{"close", code, "", atStream, "the stream is closed with CODE"},
+	{"ahead", nothing, "", atStream, "error message that the audio is ahead of real time, then close 1008"},
+	{"reset", nothing, "", atStream, "the connection is reset"},
+	{"hang-up", nothing, "", atStream, "the connection ends without a close frame"},
+	{"mute", nothing, "", atStream, "the server reads audio but sends nothing more, not even pongs"},
+	{"no-pong", nothing, "", atStream, "pings get no pong"},
+	{"no-close", nothing, "", atStream, "at the end of the stream the connection ends without a close frame"},
+	{"never-close", nothing, "", atStream, "after end_of_stream the connection stays open, without a close frame"},
+	{"slow-read", length, "", atStream, "each chunk is read TIME late; more than 100ms is slower than real time"},
+	{"chunk-size", every, "10", atStream, "every 10th or Nth chunk is rejected as having a wrong size"},
 
-	{"event-lag", length, "", atStream, "", "messages and the close after them are delayed by TIME"},
-	{"drop-events", every, "2", atStream, "", "every 2nd or Nth event is missing"},
-	{"duplicate-events", every, "1", atStream, "", "every event, or every Nth, is sent twice"},
-	{"no-starts", nothing, "", atStream, "", "turns end that never started"},
-	{"no-ends", nothing, "", atStream, "", "turns start and never end"},
-	{"end-before-start", nothing, "", atStream, "", "turns end half a second before they start"},
-	{"zero-length", nothing, "", atStream, "", "turns end when they start"},
-	{"future-events", nothing, "", atStream, "", "timestamps are an hour ahead of the audio"},
-	{"out-of-order", nothing, "", atStream, "", "each pair of events is swapped"},
-	{"unknown-speaker", nothing, "", atStream, "", "after each start, a turn of SPEAKER_99 ends that never started"},
-	{"unknown-type", nothing, "", atStream, "", "before each event, a message of an unknown type"},
-	{"extra-fields", nothing, "", atStream, "", "events have fields that are not in the specification"},
-	{"broken-json", nothing, "", atStream, "", "after each event, its first half again, which is not valid JSON"},
-	{"binary-events", nothing, "", atStream, "", "events are sent in binary frames"},
-	{"hostile-labels", nothing, "", atStream, "", "labels contain escape sequences and line breaks and are very long"},
+	{"event-lag", length, "", atStream, "messages and the close after them are delayed by TIME"},
+	{"drop-events", every, "2", atStream, "every 2nd or Nth event is missing"},
+	{"duplicate-events", every, "1", atStream, "every event, or every Nth, is sent twice"},
+	{"no-starts", nothing, "", atStream, "turns end that never started"},
+	{"no-ends", nothing, "", atStream, "turns start and never end"},
+	{"end-before-start", nothing, "", atStream, "turns end half a second before they start"},
+	{"zero-length", nothing, "", atStream, "turns end when they start"},
+	{"future-events", nothing, "", atStream, "timestamps are an hour ahead of the audio"},
+	{"out-of-order", nothing, "", atStream, "each pair of events is swapped"},
+	{"unknown-speaker", nothing, "", atStream, "after each start, a turn of SPEAKER_99 ends that never started"},
+	{"unknown-type", nothing, "", atStream, "before each event, a message of an unknown type"},
+	{"extra-fields", nothing, "", atStream, "events have fields that are not in the specification"},
+	{"broken-json", nothing, "", atStream, "after each event, its first half again, which is not valid JSON"},
+	{"binary-events", nothing, "", atStream, "events are sent in binary frames"},
+	{"hostile-labels", nothing, "", atStream, "labels contain escape sequences and line breaks and are very long"},
 }
 
 // operations are what a fault of requests can affect, each with its routes in the server.

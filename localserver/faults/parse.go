@@ -46,8 +46,7 @@ func Parse(spec string) (Fault, error) {
 		}
 		f.after = d
 	}
-	f.on = f.kind.on
-	if f.on == "" && f.kind.place == atRequest {
+	if f.kind.place == atRequest {
 		f.on = "live"
 	}
 	for more != "" {
@@ -98,10 +97,6 @@ func (f *Fault) setValue(text string, given bool) error {
 		if f.value, err = strconv.Atoi(text); err != nil || !canClose(f.value) {
 			return bad("a code of a close frame, 1000 to 1014 or 3000 to 4999; 1005 sends a frame without a code")
 		}
-	case status:
-		if f.value, err = strconv.Atoi(text); err != nil || !isRefusal(f.value) {
-			return bad("an HTTP status that refuses, such as 403 or 503")
-		}
 	case every:
 		if f.value, err = strconv.Atoi(text); err != nil || f.value < 1 {
 			return bad("a whole number from 1 on")
@@ -127,7 +122,7 @@ func (f *Fault) setOption(option string) error {
 		f.times = n
 	case "on":
 		switch {
-		case f.kind.place != atRequest || f.kind.on != "":
+		case f.kind.place != atRequest:
 			return hint.Errorf("Write "+f.kind.form()+".", "%s takes no on=", f.kind.name)
 		case !slices.Contains(operationNames(), val):
 			return hint.Errorf("Choose one of "+strings.Join(operationNames(), ", ")+".", "there is no operation %q", val)
@@ -159,7 +154,7 @@ func operationNames() (names []string) {
 // form is the syntax of a fault of this kind.
 func (k *kind) form() string {
 	form := k.name
-	switch word := map[value]string{length: "TIME", code: "CODE", status: "STATUS", every: "N"}[k.takes]; {
+	switch word := map[value]string{length: "TIME", code: "CODE", every: "N"}[k.takes]; {
 	case word == "":
 	case k.implicit == "":
 		form += "=" + word

@@ -21,8 +21,7 @@ func TestParse(t *testing.T) {
 		"402,on=all":                {on: "all"},
 		"503,on=status,times=3":     {on: "status", times: 3},
 		"slow=500ms,on=media-input": {wait: 500 * time.Millisecond, on: "media-input"},
-		"slow-handshake=3s":         {wait: 3 * time.Second, on: "handshake"},
-		"refuse-handshake":          {value: 403, on: "handshake"},
+		"slow=3s,on=handshake":      {wait: 3 * time.Second, on: "handshake"},
 		"ahead":                     {},
 	} {
 		got, err := Parse(spec)
@@ -68,9 +67,6 @@ func TestParseRefuses(t *testing.T) {
 		"402,often=3":              "times=N",
 		"402,":                     "",
 		"close=1011,on=live":       "close=CODE",
-		"no-handshake,on=test":     "no-handshake",
-		"refuse-handshake=200":     "403",
-		"slow-handshake=3s@1s":     "slow-handshake=TIME",
 		"close=1011,times=1,times": "times=N",
 	} {
 		_, err := Parse(spec)

@@ -56,7 +56,7 @@ func operation(route string) string {
 func (f Fault) inject(w http.ResponseWriter, r *http.Request, refuse Refuser, stopping <-chan struct{}) bool {
 	why := fmt.Sprintf("on purpose: --fault %s", f.spec)
 	switch f.kind.name {
-	case "slow", "slow-handshake":
+	case "slow":
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(f.wait + responseTimeout)) // not supported in some tests only
 		t := time.NewTimer(f.wait)
 		defer t.Stop()
@@ -67,7 +67,7 @@ func (f Fault) inject(w http.ResponseWriter, r *http.Request, refuse Refuser, st
 		case <-stopping:
 		}
 		return false
-	case "no-answer", "no-handshake":
+	case "no-answer":
 		select {
 		case <-r.Context().Done():
 		case <-stopping:
@@ -76,8 +76,6 @@ func (f Fault) inject(w http.ResponseWriter, r *http.Request, refuse Refuser, st
 	case "web-page":
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write([]byte(page))
-	case "refuse-handshake":
-		refuse(w, r, f.value, http.StatusText(f.value)+", "+why)
 	default:
 		f.refuse(w, r, refuse, why)
 	}

@@ -228,7 +228,7 @@ func TestRequests(t *testing.T) {
 		{"429=7s", "POST /v1/live", 429, "X-RateLimit-Reset", "7"},
 		{"400", "POST /v1/live", 400, "Content-Type", "application/json"},
 		{"web-page,on=test", "GET /v1/test", 200, "Content-Type", "text/html; charset=utf-8"},
-		{"refuse-handshake", "GET /v1/stream/{id}", 403, "Retry-After", ""},
+		{"403,on=handshake", "GET /v1/stream/{id}", 403, "Retry-After", ""},
 	} {
 		h := plan(t, c.spec).Wrap(c.route, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
 			func(w http.ResponseWriter, _ *http.Request, status int, message string) {
