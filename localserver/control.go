@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"hubbub/localserver/store"
@@ -49,40 +48,15 @@ func (s *Server) startControl(ctx context.Context) {
 func listenControl(ctx context.Context, dir string) (net.Listener, error) {
 	file := filepath.Join(dir, controlFile)
 	_ = os.Remove(file) // of a process that was killed: the folder is locked
-	address, done, err := controlAddress(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
 	var config net.ListenConfig
-	l, err := config.Listen(ctx, "unix", address)
+	l, err := config.Listen(ctx, "unix", file)
 	if err != nil {
 		return nil, err
-	}
-	if address != file { // which is no address later; the next server removes the file
-		l.(*net.UnixListener).SetUnlinkOnClose(false)
 	}
 	if err := os.Chmod(file, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
-}
-
-// maxSocketPath is how long the path of a socket may be on all systems, in bytes.
-const maxSocketPath = 100
-
-// controlAddress is the address of the socket of a data folder until done is called. On
-// Linux a path that is too long for a socket has a short name.
-func controlAddress(dir string) (address string, done func(), err error) {
-	file := filepath.Join(dir, controlFile)
-	if len(file) <= maxSocketPath || runtime.GOOS != "linux" {
-		return file, func() {}, nil
-	}
-	folder, err := os.Open(dir)
-	if err != nil {
-		return "", nil, err
-	}
-	return fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), controlFile), func() { _ = folder.Close() }, nil
 }
 
 // backUp responds with a backup.
@@ -107,7 +81,8 @@ func Backup(ctx context.Context, dir string, w io.Writer) error {
 
 // backUpWithin is Backup from a server that may be silent for as long as limit.
 func backUpWithin(ctx context.Context, dir string, w io.Writer, limit time.Duration) error {
-	conn, err := dialControl(ctx, dir)
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", filepath.Join(dir, controlFile))
 	if err != nil { // no server: the folder is free, or whoever uses it has no socket
 		return store.BackupFolder(ctx, dir, w)
 	}
@@ -134,17 +109,6 @@ func backUpWithin(ctx context.Context, dir string, w io.Writer, limit time.Durat
 			"The log of the server says why, if it ended it.")
 	}
 	return nil
-}
-
-// dialControl connects to the socket of a data folder.
-func dialControl(ctx context.Context, dir string) (net.Conn, error) {
-	address, done, err := controlAddress(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	var dialer net.Dialer
-	return dialer.DialContext(ctx, "unix", address)
 }
 
 // limitedConn ends when nothing arrives for a time.

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -120,17 +119,6 @@ func TestServerWithoutControl(t *testing.T) {
 	if err := Backup(t.Context(), dir, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Error(err)
 	}
-}
-
-// A running server is backed up, however long the path of its folder is.
-func TestBackupOfALongPath(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux has short names for long paths of sockets")
-	}
-	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
-	testkit.NoError(t, os.Mkdir(dir, 0o700))
-	serve(t, func(o *setup) { o.DataDir = dir })
-	testkit.NoError(t, Backup(t.Context(), dir, &bytes.Buffer{})) // which fails while a server without a socket uses the folder
 }
 
 // A server that accepts the connection and does not respond is not waited for. One that ends the
