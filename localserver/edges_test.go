@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/sdk/trace"
-
 	"hubbub/localserver/certificate"
 	"hubbub/protocol"
 	"hubbub/protocol/testkit"
@@ -214,19 +212,19 @@ func TestUnreadableVoicesUseNoToken(t *testing.T) {
 }
 
 // A client that sends audio before the response to its handshake, which RFC 6455 forbids,
-// is told so.
+// is disconnected, and the log says why.
 func TestAudioBeforeTheHandshake(t *testing.T) {
 	t.Parallel()
 	book := &logBuffer{}
-	h := serve(t, plain, book.use, func(o *setup) { o.Traces = trace.NewTracerProvider() })
-	for _, frames := range []int{1, 100} {
-		res, open := h.raw("GET "+strings.TrimPrefix(h.create().URL, "ws://"+h.Addr().String())+" HTTP/1.1\r\nHost: "+h.Addr().String()+
-			"\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "+
-			base64.StdEncoding.EncodeToString(make([]byte, 16))+"\r\n\r\n"+strings.Repeat("\x82\xfe\x19\x00\x00\x00\x00\x00"+strings.Repeat("\x00", protocol.ChunkBytes), frames), true)
-		res.apiError(t, 400)
-		if open || !strings.Contains(string(res.body), "before the response") {
-			t.Errorf("%d frames: open %v, %s", frames, open, res.body)
-		}
+	h := serve(t, plain, book.use)
+	conn := testkit.Must(net.Dial("tcp", h.Addr().String()))(t)
+	defer conn.Close()
+	_, err := io.WriteString(conn, "GET "+strings.TrimPrefix(h.create().URL, "ws://"+h.Addr().String())+" HTTP/1.1\r\nHost: "+h.Addr().String()+
+		"\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "+
+		base64.StdEncoding.EncodeToString(make([]byte, 16))+"\r\n\r\n\x82\xfe\x19\x00\x00\x00\x00\x00"+strings.Repeat("\x00", protocol.ChunkBytes))
+	testkit.NoError(t, err)
+	if n, err := conn.Read(make([]byte, 1)); n > 0 || err == nil {
+		t.Errorf("%d bytes, %v", n, err)
 	}
-	testkit.Eventually(t, "the log", func() bool { return strings.Count(book.String(), "status=400") == 2 })
+	testkit.Eventually(t, "the log", func() bool { return strings.Contains(book.String(), "client sent data before handshake is complete") })
 }

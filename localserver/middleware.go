@@ -182,32 +182,11 @@ func (b *awaitedBody) Read(p []byte) (int, error) {
 // Hijack is the method by which a WebSocket takes over the connection.
 func (w *responseRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	switch {
-	case err != nil:
-	case buf.Reader.Buffered() > 0: // the upgrader closes the connection, without a response
-		w.refuseEarly(conn)
-	default:
+	if err == nil {
 		w.status = http.StatusSwitchingProtocols
 	}
 	return conn, buf, err
 }
-
-// refuseEarly refuses a client that has sent more before the response to its handshake,
-// and discards that, because closing a connection with unread data would reset it
-// before the client has read the response.
-func (w *responseRecorder) refuseEarly(conn net.Conn) {
-	res := bufferedResponse{header: w.Header().Clone()}
-	refuse(&res, w.request, http.StatusBadRequest, "Nothing may be sent before the response to the handshake")
-	w.status, w.bytes = res.status, int64(res.body.Len())
-	_ = conn.SetDeadline(time.Now().Add(lingerTime))
-	res.send(conn)
-	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-		_, _ = io.Copy(io.Discard, conn)
-	}
-}
-
-// lingerTime is how long a client may take to read its response.
-const lingerTime = time.Second
 
 // Unwrap is for http.ResponseController.
 func (w *responseRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
