@@ -81,7 +81,7 @@ func (w *Watcher) canFollow(id string) bool { return id != "" && !slices.Contain
 
 // begin merges the stream whose clock begins at base, in seconds of the session.
 func (w *Watcher) begin(base float64) {
-	w.base, w.cutOff = base, nil
+	w.base = base
 	decided := base + warmUp.Seconds() // where the sender's cut is
 	if base >= w.received {            // audio was lost
 		decided = w.received - (assumedLatency + eventDelay).Seconds()

@@ -134,25 +134,6 @@ func TestWatcherEndsOpenTurns(t *testing.T) {
 	}
 }
 
-// A service that was killed ends the turns that are open in what it has stored: one that had only just begun at once. It is
-// one turn with what the next stream has of it, and a turn like any other where there is none.
-func TestWatcherContinuesATurnThatWasCutOff(t *testing.T) {
-	over := string(protocol.NewStreamStateEvent(protocol.StreamState{Status: protocol.StatusError, Timestamp: 5.001}).Raw)
-	first := closes(websocket.CloseNormalClosure, "error: the server ended", event("start", 1, "A"), event("end", 1.1, "A"), state(2),
-		event("start", 5, "A"), event("end", 5.001, "A"), over)
-	second := closes(websocket.CloseNormalClosure, "done", event("start", 1, "A"), event("end", 3, "A"))
-	before := []string{"start A 1", "end A 1.1", "state 2", "start A 5", "state 5.001"}
-	for successor, want := range map[string][]string{
-		`,"resumedBy":"second"`: append(slices.Clone(before), "lost", "continues true {5.001 5.001}", "end A 7"),
-		``:                      append(slices.Clone(before), "end A 5.001"),
-	} {
-		c := resumedService(t, func(int) string { return successor }, first, second)
-		if got, _ := watchAll(t, c, time.Minute); fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("got  %v\nwant %v", got, want)
-		}
-	}
-}
-
 // Events far beyond the audio do not hide the turns of the stream that resumes, nor does the end of a turn that began there,
 // where audio was lost.
 func TestWatcherFollowsAfterAWrongEvent(t *testing.T) {

@@ -35,9 +35,6 @@ type Watcher struct {
 	got      int      // messages of the newest stream that the service stores
 	base     float64  // where its clock begins, in seconds of the session
 	received float64  // audio that the service has, in seconds of the session
-	// cutOff are ends of turns shorter than services report, while nothing shows that the stream goes on. Where
-	// one continues it, the loss does not end them.
-	cutOff []protocol.Event
 }
 
 // Watch begins to watch a stream of this account. ctx bounds the first
@@ -68,7 +65,6 @@ func (w *Watcher) id() string { return w.ids[len(w.ids)-1] }
 // follow is the goroutine of the watcher.
 func (w *Watcher) follow(stream *Stream) {
 	defer func() {
-		w.deliverCutOff()
 		if stream != nil {
 			stream.Close()
 		}
@@ -101,30 +97,14 @@ func (w *Watcher) forward(stream *Stream) {
 	stop := context.AfterFunc(w.ctx, stream.Close)
 	defer stop()
 	for e := range stream.Events() {
-		start, open := w.merger.open[e.Speaker]
-		if open && e.Type == protocol.TypeSpeakerEnd && e.Timestamp+w.base < start.Timestamp+minTurn {
-			w.cutOff = append(w.cutOff, e)
-		} else {
-			if e.State == nil || e.State.Status == protocol.StatusRunning {
-				w.deliverCutOff()
-			}
-			if !w.deliverEvents(w.place(e)) {
-				stream.Close() // the end of ctx may have been seen before stop
-				return
-			}
+		if !w.deliverEvents(w.place(e)) {
+			stream.Close() // the end of ctx may have been seen before stop
+			return
 		}
 		if e.Type != protocol.TypeStreamState && e.Type != protocol.TypeError {
 			w.got++
 		}
 	}
-}
-
-// deliverCutOff delivers the ends that were held back.
-func (w *Watcher) deliverCutOff() {
-	for _, e := range w.cutOff {
-		w.deliverEvents(w.place(e))
-	}
-	w.cutOff = nil
 }
 
 // openWatch opens one connection to a stream that another client sends, after
