@@ -12,8 +12,8 @@ import (
 
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/decoder"
-	"hubbub/localserver/engine/evaluation"
 	"hubbub/localserver/engine/offline"
+	"hubbub/protocol"
 )
 
 // decoderRecord is the first line of a file of --decoder, in JSON. For each part
@@ -21,8 +21,14 @@ import (
 // of each frame; for each step of two frames, each speaker and each scale, a cosine.
 type decoderRecord struct {
 	Parts     []decoderPart
-	Reference []evaluation.Turn
-	Regions   []evaluation.Region // nil: all of the recording is annotated
+	Reference []decoderTurn
+	Regions   []protocol.UEMRegion // nil: all of the recording is annotated
+}
+
+// decoderTurn is a turn of the reference.
+type decoderTurn struct {
+	Speaker    string
+	Start, End float64
 }
 
 // decoderPart is what the decoder sees at once: the whole recording, or in the live
@@ -46,7 +52,10 @@ func (ev *evaluator) exportRecording(ctx context.Context, r recording) error {
 	if err := ev.infer(ctx, &w); err != nil {
 		return err
 	}
-	head := decoderRecord{Reference: r.ref, Regions: r.uem}
+	head := decoderRecord{Regions: r.uem}
+	for _, t := range r.ref {
+		head.Reference = append(head.Reference, decoderTurn{t.Speaker, t.Start, t.End})
+	}
 	var data bytes.Buffer
 	add := head.addWindows
 	if ev.offline {

@@ -12,7 +12,8 @@ import (
 
 	"hubbub/capture"
 	"hubbub/localserver/engine"
-	"hubbub/localserver/engine/evaluation"
+	"hubbub/protocol"
+	"hubbub/protocol/evaluation"
 )
 
 // chunkSamples is the protocol's chunk: 100 ms.
@@ -117,7 +118,7 @@ func (ev *evaluator) report(name string) {
 
 // evaluate runs the engine, or the program, over one recording and scores it.
 func (ev *evaluator) evaluate(ctx context.Context, r recording, samples []float32, latency time.Duration) (o outcome, err error) {
-	var hyp []evaluation.Turn
+	var hyp []protocol.FileTurn
 	switch {
 	case ev.offline:
 		o, hyp, err = ev.runOffline(ctx, r, samples)
@@ -133,14 +134,14 @@ func (ev *evaluator) evaluate(ctx context.Context, r recording, samples []float3
 }
 
 // rate scores a hypothesis.
-func (o *outcome) rate(r recording, hyp []evaluation.Turn) error {
+func (o *outcome) rate(r recording, hyp []protocol.FileTurn) error {
 	report, err := evaluation.Score(r.ref, hyp, r.uem, evaluation.Options{})
 	if err != nil {
 		return err
 	}
 	o.score = report.Files[0]
-	o.labels, err = evaluation.Labels(r.ref, hyp, r.uem)
-	return err
+	o.labels = evaluation.Labels(r.ref, hyp, r.uem)
+	return nil
 }
 
 // percentile is the smallest of sorted lags that p per cent do not exceed (nearest

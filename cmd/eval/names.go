@@ -11,9 +11,9 @@ import (
 
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/clustering"
-	"hubbub/localserver/engine/evaluation"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
+	"hubbub/protocol/evaluation"
 )
 
 // recognised is what became of the names in a meeting.
@@ -120,7 +120,7 @@ func (ev *evaluator) recogniseAll(ctx context.Context, e *enrolment, w *windows)
 }
 
 // score is the DER of a meeting as a share.
-func score(w *windows, hyp []evaluation.Turn) (share, error) {
+func score(w *windows, hyp []protocol.FileTurn) (share, error) {
 	report, err := evaluation.Score(w.rec.ref, hyp, w.rec.uem, evaluation.Options{})
 	if err != nil {
 		return share{}, err
@@ -189,7 +189,7 @@ func (ev *evaluator) recogniseAt(ctx context.Context, w *windows, people []voice
 }
 
 // mainPeople is the person with most of each label's speech, as far as enrolled.
-func mainPeople(ref, hyp []evaluation.Turn, enrolled map[string]bool) map[string]string {
+func mainPeople(ref, hyp []protocol.FileTurn, enrolled map[string]bool) map[string]string {
 	shared := map[string]map[string]float64{}
 	for _, h := range hyp {
 		for _, r := range ref {
@@ -211,15 +211,15 @@ func mainPeople(ref, hyp []evaluation.Turn, enrolled map[string]bool) map[string
 }
 
 // runNamed runs the engine over a meeting as `hubbub live --voices` asks for it.
-func (ev *evaluator) runNamed(ctx context.Context, w *windows, people []voiceprint.Person, threshold float64) (events []engine.Event, emitted []time.Duration, hyp []evaluation.Turn, err error) {
+func (ev *evaluator) runNamed(ctx context.Context, w *windows, people []voiceprint.Person, threshold float64) (events []engine.Event, emitted []time.Duration, hyp []protocol.FileTurn, err error) {
 	return ev.runEngineOn(ctx, w, clustering.Default(), people, voiceprint.Matching{Threshold: threshold / 100, Shared: true})
 }
 
 // compare adds the speech of enrolled people and strangers, and how long after
 // the first word each enrolled person is named; first is when, by person.
-func (r *recognised) compare(ref, hyp []evaluation.Turn, enrolled map[string]bool, first map[string]float64) {
+func (r *recognised) compare(ref, hyp []protocol.FileTurn, enrolled map[string]bool, first map[string]float64) {
 	const step = clustering.FrameSeconds
-	at := func(turns []evaluation.Turn, t float64) (who []string) {
+	at := func(turns []protocol.FileTurn, t float64) (who []string) {
 		for _, x := range turns {
 			if x.Start <= t && t < x.End {
 				who = append(who, x.Speaker)

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/clustering"
-	"hubbub/localserver/engine/evaluation"
 	"hubbub/localserver/engine/voiceprint"
+	"hubbub/protocol"
 	"hubbub/protocol/testkit"
 )
 
@@ -20,9 +20,12 @@ import (
 // no enrolled people or no strangers.
 func TestTheRowOfNames(t *testing.T) {
 	some := recognised{Shares: [rates]share{withNames: {1, 8}, withoutNames: {2, 8}}}
+	turn := func(speaker string, start, end float64) protocol.FileTurn {
+		return protocol.FileTurn{Turn: protocol.Turn{Speaker: speaker, Start: start, End: end}}
+	}
 	some.compare(
-		[]evaluation.Turn{{Speaker: "Ann", Start: 0, End: 4}, {Speaker: "Ben", Start: 4, End: 6}, {Speaker: "Cal", Start: 6, End: 8}},
-		[]evaluation.Turn{{Speaker: "Ann", Start: 0, End: 3}, {Speaker: "Ben", Start: 3, End: 4}, {Speaker: "SPEAKER_02", Start: 4, End: 7}, {Speaker: "Ann", Start: 7, End: 8}},
+		[]protocol.FileTurn{turn("Ann", 0, 4), turn("Ben", 4, 6), turn("Cal", 6, 8)},
+		[]protocol.FileTurn{turn("Ann", 0, 3), turn("Ben", 3, 4), turn("SPEAKER_02", 4, 7), turn("Ann", 7, 8)},
 		map[string]bool{"Ann": true, "Ben": true}, map[string]float64{"Ann": 2.5})
 	for want, r := range map[string]recognised{
 		"m 2 80 never 50.0 16.7 50.0 12.5 25.0": some,

@@ -5,13 +5,12 @@ import (
 	"runtime"
 
 	"hubbub/localserver/engine"
-	"hubbub/localserver/engine/evaluation"
 	"hubbub/localserver/engine/offline"
 	"hubbub/protocol"
 )
 
 // runOffline runs the second pass over a recording, or over its stored windows.
-func (ev *evaluator) runOffline(ctx context.Context, r recording, samples []float32) (outcome, []evaluation.Turn, error) {
+func (ev *evaluator) runOffline(ctx context.Context, r recording, samples []float32) (outcome, []protocol.FileTurn, error) {
 	stored := ev.stored[r.audio]
 	o := outcome{name: r.name, seconds: float64(max(len(samples), stored.samples)) / engine.SampleRate}
 	params := offline.Default()
@@ -46,9 +45,9 @@ func (ev *evaluator) runOffline(ctx context.Context, r recording, samples []floa
 		return o, nil, err
 	}
 	o.cpu = threadTime() - begin
-	var turns []evaluation.Turn
+	var turns []protocol.FileTurn
 	for _, t := range result.Turns {
-		turns = append(turns, evaluation.Turn{File: r.name, Speaker: protocol.SpeakerLabel(t.Speaker), Start: t.Start, End: t.End})
+		turns = append(turns, protocol.FileTurn{File: r.name, Turn: protocol.Turn{Speaker: protocol.SpeakerLabel(t.Speaker), Start: t.Start, End: t.End}})
 	}
 	return o, turns, nil
 }

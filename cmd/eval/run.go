@@ -11,13 +11,12 @@ import (
 	"time"
 
 	"hubbub/localserver/engine"
-	"hubbub/localserver/engine/evaluation"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 )
 
 // runEngine runs an engine of this process over a recording.
-func (ev *evaluator) runEngine(ctx context.Context, r recording, samples []float32, latency time.Duration) (outcome, []evaluation.Turn, error) {
+func (ev *evaluator) runEngine(ctx context.Context, r recording, samples []float32, latency time.Duration) (outcome, []protocol.FileTurn, error) {
 	o := outcome{name: r.name, seconds: float64(len(samples)) / engine.SampleRate}
 	e, err := engine.New(engine.Config{Latency: latency})
 	if err != nil {
@@ -56,8 +55,8 @@ func push(ctx context.Context, e *engine.Engine, samples []float32) (events []en
 
 // fold makes turns of events. It is an error when they break what engine.Event
 // promises.
-func fold(name string, events []engine.Event) ([]evaluation.Turn, error) {
-	var turns []evaluation.Turn
+func fold(name string, events []engine.Event) ([]protocol.FileTurn, error) {
+	var turns []protocol.FileTurn
 	open := map[int]time.Duration{}
 	for _, e := range events {
 		start, isOpen := open[e.Speaker]
@@ -66,7 +65,7 @@ func fold(name string, events []engine.Event) ([]evaluation.Turn, error) {
 			open[e.Speaker] = e.At
 		case e.Kind == engine.End && isOpen && e.At > start:
 			delete(open, e.Speaker)
-			turns = append(turns, evaluation.Turn{File: name, Speaker: protocol.SpeakerLabel(e.Speaker), Start: start.Seconds(), End: e.At.Seconds()})
+			turns = append(turns, protocol.FileTurn{File: name, Turn: protocol.Turn{Speaker: protocol.SpeakerLabel(e.Speaker), Start: start.Seconds(), End: e.At.Seconds()}})
 		default:
 			return nil, fmt.Errorf("the engine sent %+v out of order", e)
 		}
@@ -81,7 +80,7 @@ func fold(name string, events []engine.Event) ([]evaluation.Turn, error) {
 // built-in server and engine) and reads the RTTM that it prints. CPU time is that
 // of the process, its start included. The lag of events cannot be measured from
 // outside at this pace.
-func (ev *evaluator) runProgram(ctx context.Context, r recording, seconds float64, latency time.Duration) (outcome, []evaluation.Turn, error) {
+func (ev *evaluator) runProgram(ctx context.Context, r recording, seconds float64, latency time.Duration) (outcome, []protocol.FileTurn, error) {
 	o := outcome{name: r.name, seconds: seconds}
 	// No timeout: a recording may be hours long, and an interrupt ends it.
 	cmd := exec.CommandContext(ctx, ev.program, "live", "--input", r.audio, "--pace", "fast", "--output", "rttm",
@@ -99,7 +98,7 @@ func (ev *evaluator) runProgram(ctx context.Context, r recording, seconds float6
 		return o, nil, hint.Add(err, "build it first: make build, then --program bin/hubbub")
 	}
 	o.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	turns, err := readTurns(&stdout)
+	turns, err := protocol.ReadRTTM(&stdout)
 	for i := range turns {
 		turns[i].File = r.name // the program uses the name of the audio
 	}

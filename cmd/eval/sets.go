@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"hubbub/localserver/engine/evaluation"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 )
@@ -20,8 +19,8 @@ import (
 type recording struct {
 	name  string // as in the reference
 	audio string // path
-	ref   []evaluation.Turn
-	uem   []evaluation.Region // nil: all of the reference and the hypothesis is scored
+	ref   []protocol.FileTurn
+	uem   []protocol.UEMRegion // nil: all of the reference and the hypothesis is scored
 }
 
 // set is a folder of recordings.
@@ -102,7 +101,7 @@ func audioOf(base string) (string, error) {
 // file name in the RTTM is the audio's base name, or the only one in it.
 func readRecording(audio, ref string) (recording, error) {
 	r := recording{name: strings.TrimSuffix(filepath.Base(audio), filepath.Ext(audio)), audio: audio}
-	turns, err := readFile(ref, readTurns)
+	turns, err := readFile(ref, protocol.ReadRTTM)
 	if err != nil {
 		return r, err
 	}
@@ -125,7 +124,7 @@ func readRecording(audio, ref string) (recording, error) {
 			"the second field of its lines must be the audio's name without ending")
 	}
 	uem := strings.TrimSuffix(ref, ".rttm") + ".uem"
-	regions, err := readUEM(uem)
+	regions, err := readFile(uem, protocol.ReadUEM)
 	if errors.Is(err, os.ErrNotExist) {
 		return r, nil
 	}
@@ -141,25 +140,6 @@ func readRecording(audio, ref string) (recording, error) {
 		return r, fmt.Errorf("%s holds no region of %s", uem, r.name)
 	}
 	return r, nil
-}
-
-// readTurns reads RTTM.
-func readTurns(r io.Reader) ([]evaluation.Turn, error) {
-	turns, err := protocol.ReadRTTM(r)
-	list := make([]evaluation.Turn, len(turns))
-	for i, t := range turns {
-		list[i] = evaluation.Turn{File: t.File, Speaker: t.Speaker, Start: t.Start, End: t.End}
-	}
-	return list, err
-}
-
-func readUEM(path string) ([]evaluation.Region, error) {
-	regions, err := readFile(path, protocol.ReadUEM)
-	list := make([]evaluation.Region, len(regions))
-	for i, r := range regions {
-		list[i] = evaluation.Region(r)
-	}
-	return list, err
 }
 
 func readFile[T any](path string, read func(io.Reader) ([]T, error)) ([]T, error) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/localserver/engine/evaluation"
+	"hubbub/protocol/evaluation"
 )
 
 // TestDifferenceByRecording: each recording counts the same, however long.

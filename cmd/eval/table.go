@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"hubbub/localserver/engine"
-	"hubbub/localserver/engine/evaluation"
+	"hubbub/protocol/evaluation"
 )
 
 const legend = `DER, miss, false alarm and confusion are per cent of the reference speech, overlap counted for each speaker.

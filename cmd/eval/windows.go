@@ -11,11 +11,11 @@ import (
 	"hubbub/capture"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/clustering"
-	"hubbub/localserver/engine/evaluation"
 	"hubbub/localserver/engine/features"
 	"hubbub/localserver/engine/inference"
 	"hubbub/localserver/engine/offline"
 	"hubbub/localserver/engine/voiceprint"
+	"hubbub/protocol"
 )
 
 // For tuning and training, the networks run once over every recording. Their
@@ -47,7 +47,7 @@ func (*replay) Resume(features.Channel)   {}
 
 // runEngineOn runs an engine over the stored windows of a recording, with the people
 // whom it can recognise. emitted is when each event was emitted.
-func (ev *evaluator) runEngineOn(ctx context.Context, w *windows, p clustering.Params, people []voiceprint.Person, matching voiceprint.Matching) (events []engine.Event, emitted []time.Duration, hyp []evaluation.Turn, err error) {
+func (ev *evaluator) runEngineOn(ctx context.Context, w *windows, p clustering.Params, people []voiceprint.Person, matching voiceprint.Matching) (events []engine.Event, emitted []time.Duration, hyp []protocol.FileTurn, err error) {
 	e, err := engine.NewWith(engine.Config{Latency: ev.latencies[0]}, p, &replay{steps: w.steps})
 	if err != nil {
 		return nil, nil, nil, err

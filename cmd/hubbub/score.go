@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hubbub/localserver/engine/evaluation"
 	"hubbub/protocol"
+	"hubbub/protocol/evaluation"
 	"hubbub/protocol/hint"
 )
 
@@ -40,8 +40,8 @@ scored from its first to its last turn.`,
 			if err != nil {
 				return err
 			}
-			both := func(t evaluation.Turn) bool {
-				return slices.ContainsFunc(hyp, func(h evaluation.Turn) bool { return h.File == t.File })
+			both := func(t protocol.FileTurn) bool {
+				return slices.ContainsFunc(hyp, func(h protocol.FileTurn) bool { return h.File == t.File })
 			}
 			if len(ref) > 0 && len(hyp) > 0 && !slices.ContainsFunc(ref, both) {
 				a.notice("%s and %s have no recording of the same name, such as %s and %s: all speech counts as missed, or as false alarm", args[0], args[1], ref[0].File, hyp[0].File)
@@ -103,23 +103,15 @@ func readFile[T any](path, expected, line string, read func(io.Reader) ([]T, err
 }
 
 // readTurns reads an RTTM file.
-func readTurns(path string) (out []evaluation.Turn, err error) {
-	turns, err := readFile(path, "Give two RTTM files: the reference, then the hypothesis.",
+func readTurns(path string) ([]protocol.FileTurn, error) {
+	return readFile(path, "Give two RTTM files: the reference, then the hypothesis.",
 		"An RTTM line reads: SPEAKER FILE 1 START LENGTH <NA> <NA> LABEL <NA> <NA>", protocol.ReadRTTM)
-	for _, t := range turns {
-		out = append(out, evaluation.Turn{File: t.File, Speaker: t.Speaker, Start: t.Start, End: t.End})
-	}
-	return out, err
 }
 
 // readRegions reads a UEM file; without a path there are no regions.
-func readRegions(path string) (out []evaluation.Region, err error) {
+func readRegions(path string) ([]protocol.UEMRegion, error) {
 	if path == "" {
 		return nil, nil
 	}
-	regions, err := readFile(path, "Give a UEM file after --uem, or leave it out.", "A UEM line reads: FILE 1 START END", protocol.ReadUEM)
-	for _, r := range regions {
-		out = append(out, evaluation.Region(r))
-	}
-	return out, err
+	return readFile(path, "Give a UEM file after --uem, or leave it out.", "A UEM line reads: FILE 1 START END", protocol.ReadUEM)
 }

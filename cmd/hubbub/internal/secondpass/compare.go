@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"hubbub/localserver/engine/evaluation"
 	"hubbub/protocol"
+	"hubbub/protocol/evaluation"
 )
 
 // Relabel gives each speaker of the second pass the label of the live speaker with
@@ -16,14 +16,14 @@ import (
 // are those of their new speaker.
 func Relabel(live, second []protocol.Turn, annotations protocol.Annotations) []protocol.Turn {
 	used, match := map[string]bool{}, map[string]string{}
-	var ref, hyp []evaluation.Turn
+	var ref, hyp []protocol.FileTurn
 	for _, t := range live {
 		owner := annotations.Owner(t)
 		used[t.Speaker], used[owner] = true, true
 		if owner == annotations.Root(t.Speaker) { // a moved turn says nothing about its new speaker
 			match[owner] = cmp.Or(match[owner], t.Match)
 		}
-		ref = append(ref, evaluation.Turn{Speaker: owner, Start: t.Start, End: t.End})
+		ref = append(ref, protocol.FileTurn{Turn: protocol.Turn{Speaker: owner, Start: t.Start, End: t.End}})
 	}
 	for label := range annotations.Names() {
 		used[label] = true
@@ -38,7 +38,7 @@ func Relabel(live, second []protocol.Turn, annotations protocol.Annotations) []p
 		used[label] = true
 	}
 	for _, t := range second {
-		hyp = append(hyp, evaluation.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End})
+		hyp = append(hyp, protocol.FileTurn{Turn: t})
 	}
 	labels := map[string]string{}
 	// The only error that these turns can cause is that there are none.

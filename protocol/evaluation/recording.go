@@ -5,23 +5,12 @@ package evaluation
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
+
+	"hubbub/protocol"
 )
-
-// Turn is a stretch of speech of one speaker in one file, in seconds.
-type Turn struct {
-	File, Speaker string
-	Start, End    float64
-}
-
-// Region is a scored region of a file (a line of a UEM file), in seconds.
-type Region struct {
-	File       string
-	Start, End float64
-}
 
 type span struct{ start, end float64 }
 
@@ -38,7 +27,7 @@ type recording struct {
 // recordings sorts turns and regions by file, files in order of name. With a
 // UEM the files that it names are scored, and only those; without one every
 // file of either side is, from its first turn's start to its last one's end.
-func recordings(ref, hyp []Turn, uem []Region) ([]*recording, error) {
+func recordings(ref, hyp []protocol.FileTurn, uem []protocol.UEMRegion) []*recording {
 	byFile := map[string]*recording{}
 	of := func(file string) *recording {
 		r := byFile[file]
@@ -49,22 +38,11 @@ func recordings(ref, hyp []Turn, uem []Region) ([]*recording, error) {
 		return r
 	}
 	for _, u := range uem {
-		if !ordered(u.Start, u.End) {
-			return nil, fmt.Errorf("scored region of %s: it ends (%v) before it starts (%v)", u.File, u.End, u.Start)
-		}
 		r := of(u.File)
 		r.regions = append(r.regions, span{u.Start, u.End})
 	}
 	known := func(file string) bool { return uem == nil || byFile[file] != nil }
-
-	refs, err := bySpeaker(ref, known)
-	if err != nil {
-		return nil, fmt.Errorf("reference: %w", err)
-	}
-	hyps, err := bySpeaker(hyp, known)
-	if err != nil {
-		return nil, fmt.Errorf("hypothesis: %w", err)
-	}
+	refs, hyps := bySpeaker(ref, known), bySpeaker(hyp, known)
 	for file, speakers := range refs {
 		r := of(file)
 		r.speakers, r.ref = inOrder(speakers)
@@ -82,30 +60,21 @@ func recordings(ref, hyp []Turn, uem []Region) ([]*recording, error) {
 		all = append(all, r)
 	}
 	slices.SortFunc(all, func(a, b *recording) int { return cmp.Compare(a.file, b.file) })
-	return all, nil
+	return all
 }
 
-func ordered(start, end float64) bool {
-	return end >= start && !math.IsInf(start, 0) && !math.IsInf(end, 0) // NaN compares false
-}
-
-func bySpeaker(turns []Turn, known func(string) bool) (map[string]map[string][]span, error) {
+func bySpeaker(turns []protocol.FileTurn, known func(string) bool) map[string]map[string][]span {
 	files := map[string]map[string][]span{}
 	for _, t := range turns {
-		if !ordered(t.Start, t.End) {
-			return nil, fmt.Errorf("a turn of %s in %s does not end (%v) after its start (%v)", t.Speaker, t.File, t.End, t.Start)
-		}
 		if !known(t.File) {
 			continue
 		}
 		if files[t.File] == nil {
 			files[t.File] = map[string][]span{}
 		}
-		if t.End > t.Start {
-			files[t.File][t.Speaker] = append(files[t.File][t.Speaker], span{t.Start, t.End})
-		}
+		files[t.File][t.Speaker] = append(files[t.File][t.Speaker], span{t.Start, t.End})
 	}
-	return files, nil
+	return files
 }
 
 func inOrder(turns map[string][]span) (names []string, merged [][]span) {

@@ -3,6 +3,8 @@ package evaluation
 import (
 	"errors"
 	"fmt"
+
+	"hubbub/protocol"
 )
 
 // Options of Score. The zero value is the strictest: no collar, overlap scored.
@@ -60,20 +62,14 @@ type Report struct {
 // that it names are scored, in its regions; with nil every file of either side
 // is, from its first turn to its last. A file that only the reference has is
 // missed, one that only the hypothesis has is false alarm.
-func Score(ref, hyp []Turn, uem []Region, o Options) (Report, error) {
-	if !(o.Collar >= 0) {
-		return Report{}, fmt.Errorf("a collar of %v s is not possible", o.Collar)
-	}
+func Score(ref, hyp []protocol.FileTurn, uem []protocol.UEMRegion, o Options) (Report, error) {
 	if len(ref) == 0 {
 		return Report{}, errors.New("the reference holds no turn")
 	}
 	if uem != nil && len(uem) == 0 {
 		return Report{}, errors.New("the UEM holds no region")
 	}
-	all, err := recordings(ref, hyp, uem)
-	if err != nil {
-		return Report{}, err
-	}
+	all := recordings(ref, hyp, uem)
 	report := Report{Files: make([]FileResult, 0, len(all))}
 	referenced := false
 	for _, r := range all {

@@ -3,6 +3,8 @@ package evaluation
 import (
 	"math"
 	"slices"
+
+	"hubbub/protocol"
 )
 
 // The limits of LabelReport.
@@ -73,16 +75,11 @@ func (l *LabelReport) Add(other LabelReport) {
 
 // Labels measures the stability of a hypothesis's labels, over the same files and
 // regions as Score.
-func Labels(ref, hyp []Turn, uem []Region) (LabelReport, error) {
-	all, err := recordings(ref, hyp, uem)
-	if err != nil {
-		return LabelReport{}, err
-	}
-	var report LabelReport
-	for _, r := range all {
+func Labels(ref, hyp []protocol.FileTurn, uem []protocol.UEMRegion) (report LabelReport) {
+	for _, r := range recordings(ref, hyp, uem) {
 		report.Add(r.stability())
 	}
-	return report, nil
+	return report
 }
 
 // utterance is an interval of a speaker's single-speaker speech with its labels.

@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"hubbub/protocol"
 	"hubbub/protocol/testkit"
 )
 
 func example(t *testing.T) Report {
 	t.Helper()
-	report := testkit.Must(Score([]Turn{{"a", "A", 0, 10}, {"b\x1b[2J", "A", 0, 30}}, []Turn{{"a", "x", 0, 5}}, nil, Options{}))(t)
+	ref := []protocol.FileTurn{turn("a", "A", 0, 10), turn("b\x1b[2J", "A", 0, 30)}
+	report := testkit.Must(Score(ref, []protocol.FileTurn{turn("a", "x", 0, 5)}, nil, Options{}))(t)
 	return report
 }
 
@@ -37,7 +39,7 @@ func TestReportAsText(t *testing.T) {
 	want := "" +
 		"   DER %    miss  false alarm  confusion  speech s  file\n" +
 		"   50.00   50.00         0.00       0.00     10.00  a\n" +
-		"  100.00  100.00         0.00       0.00     30.00  b?[2J\n" +
+		"  100.00  100.00         0.00       0.00     30.00  b[2J\n" +
 		"   87.50   87.50         0.00       0.00     40.00  all 2 files\n"
 	if got := b.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

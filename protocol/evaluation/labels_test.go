@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"hubbub/protocol/testkit"
+	"hubbub/protocol"
 )
 
 func TestLabelsByHand(t *testing.T) {
@@ -39,7 +39,7 @@ func TestLabelsByHand(t *testing.T) {
 			LabelReport{Speakers: 1, Labels: 2, Found: 1, Substantial: 2, CountError: 1, Switches: 2, Matched: 30}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := testkit.Must(Labels(turns(c.ref), turns(c.hyp), []Region{{"f", 0, 100}}))(t)
+			got := Labels(turns(c.ref), turns(c.hyp), regions(0, 100))
 			got.Matched = math.Round(got.Matched*1e6) / 1e6
 			if got != c.want {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
@@ -66,7 +66,7 @@ func TestReturns(t *testing.T) {
 		{"others talking meanwhile", "A 0 10, B 10 80, A 80 90", "x 0 10, y 10 80, x 80 90", 1, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := testkit.Must(Labels(turns(c.ref), turns(c.hyp), nil))(t)
+			got := Labels(turns(c.ref), turns(c.hyp), nil)
 			if got.Returns != c.returns || got.Kept != c.kept {
 				t.Errorf("%d of %d kept, want %d of %d", got.Kept, got.Returns, c.kept, c.returns)
 			}
@@ -75,9 +75,9 @@ func TestReturns(t *testing.T) {
 }
 
 func TestLabelsAddUp(t *testing.T) {
-	ref := []Turn{{"a", "A", 0, 10}, {"b", "A", 0, 30}}
-	hyp := []Turn{{"a", "x", 0, 10}, {"b", "x", 0, 15}, {"b", "y", 15, 30}}
-	got := testkit.Must(Labels(ref, hyp, nil))(t)
+	ref := []protocol.FileTurn{turn("a", "A", 0, 10), turn("b", "A", 0, 30)}
+	hyp := []protocol.FileTurn{turn("a", "x", 0, 10), turn("b", "x", 0, 15), turn("b", "y", 15, 30)}
+	got := Labels(ref, hyp, nil)
 	if got.Speakers != 2 || got.Labels != 3 || got.CountError != 1 {
 		t.Errorf("%+v", got)
 	}
