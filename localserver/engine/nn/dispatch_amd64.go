@@ -11,12 +11,19 @@ var (
 	useAVX512 = useAVX2 && cpu.X86.HasAVX512F
 )
 
-// rowBlock is the largest number of rows in one kernel call.
-func rowBlock() int {
-	if useAVX512 {
+// rowBlock is how many of the rows that are left the next kernel call takes.
+func rowBlock(left int) int {
+	switch {
+	case useAVX512 && left >= 8:
 		return 8
+	case !useAVX512 && left >= 6 && left != 8: // 4+4 keeps the FMA units busier than 6+2
+		return 6
+	case left >= 4:
+		return 4
+	case left >= 2:
+		return 2
 	}
-	return 6
+	return 1
 }
 
 func (t *tile) run() {
@@ -38,16 +45,8 @@ func (t *tile) run() {
 		switch t.rows {
 		case 8:
 			tile512x8(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
-		case 7:
-			tile512x7(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
-		case 6:
-			tile512x6(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
-		case 5:
-			tile512x5(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
 		case 4:
 			tile512x4(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
-		case 3:
-			tile512x3(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
 		case 2:
 			tile512x2(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
 		case 1:
@@ -58,12 +57,8 @@ func (t *tile) run() {
 	switch t.rows {
 	case 6:
 		tile6(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
-	case 5:
-		tile5(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
 	case 4:
 		tile4(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
-	case 3:
-		tile3(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
 	case 2:
 		tile2(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
 	case 1:

@@ -7,8 +7,13 @@ package nn
 // work.
 var useNEON = true
 
-// rowBlock is the largest number of rows in one kernel call.
-func rowBlock() int { return 4 }
+// rowBlock is how many of the rows that are left the next kernel call takes.
+func rowBlock(left int) int {
+	if left >= 4 {
+		return 4
+	}
+	return 1
+}
 
 //go:noescape
 func tile4(dst *float32, dstStride int, src *float32, srcStride, segStride, segs, k int, w, bias, add *float32, addStride int, relu uint64)
@@ -24,22 +29,19 @@ func (t *tile) run() {
 		t.generic()
 		return
 	}
+	var add *float32
+	if t.add != nil {
+		add = &t.add[0]
+	}
 	var relu uint64
 	if t.relu {
 		relu = 1
 	}
-	w, bias := &t.w[0], &t.bias[0]
+	src, dst, w, bias := &t.src[0], &t.dst[0], &t.w[0], &t.bias[0]
 	ss, gs, ds, as := 4*t.srcStride, 4*t.segStride, 4*t.dstStride, 4*t.addStride
-	for r := 0; r < t.rows; r++ {
-		var add *float32
-		if t.add != nil {
-			add = &t.add[r*t.addStride]
-		}
-		src, dst := &t.src[r*t.srcStride], &t.dst[r*t.dstStride]
-		if t.rows == 4 {
-			tile4(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
-			return
-		}
+	if t.rows == 4 {
+		tile4(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
+	} else {
 		tile1(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
 	}
 }

@@ -2,9 +2,7 @@
 
 package nn
 
-// rowBlock is the largest number of rows in one kernel call.
-func rowBlock() int { return 6 }
-
+func rowBlock(left int) int                             { return left }
 func (t *tile) run()                                    { t.generic() }
 func expSlice(dst, src []float32)                       { genericExp(dst, src) }
 func tanhSlice(dst, src []float32)                      { genericTanh(dst, src) }

@@ -84,29 +84,25 @@ func (m *Matrix) Apply(r Rows) {
 	if r.Add != nil {
 		_ = r.Add[g*r.AddGroup+n*r.AddStride+len(m.bias)-1]
 	}
-	panel, most := m.Segs*m.K*Lanes, rowBlock()
+	panel := m.Segs * m.K * Lanes
 	for p := 0; p*Lanes < len(m.bias); p++ {
 		t := tile{w: m.w[p*panel:][:panel], bias: m.bias[p*Lanes:][:Lanes], segs: m.Segs, k: m.K,
 			srcStride: r.SrcStride, segStride: r.SegStride, dstStride: r.DstStride, addStride: r.AddStride, relu: r.ReLU}
 		for g := range r.Groups {
-			for i := 0; i < r.N; {
-				t.rows = min(most, r.N-i)
-				if left := r.N - i; left == 8 && most == 6 { // 4+4 keeps the FMA units busier than 6+2
-					t.rows = 4
-				}
+			for i := 0; i < r.N; i += t.rows {
+				t.rows = rowBlock(r.N - i)
 				t.src = r.Src[g*r.SrcGroup+i*r.SrcStride:]
 				t.dst = r.Dst[g*r.DstGroup+i*r.DstStride+p*Lanes:]
 				if r.Add != nil {
 					t.add = r.Add[g*r.AddGroup+i*r.AddStride+p*Lanes:]
 				}
 				t.run()
-				i += t.rows
 			}
 		}
 	}
 }
 
-// tile is one kernel call: up to rowBlock() rows by Lanes outputs.
+// tile is one kernel call: as many rows as rowBlock says, by Lanes outputs.
 type tile struct {
 	src, dst, add, w, bias                     []float32
 	rows, segs, k                              int

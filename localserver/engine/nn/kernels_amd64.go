@@ -9,20 +9,10 @@ package nn
 //go:noescape
 func tile6(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
 
-// tile5 computes 5 rows of one panel of 16 outputs; strides are in bytes.
-//
-//go:noescape
-func tile5(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
-
 // tile4 computes 4 rows of one panel of 16 outputs; strides are in bytes.
 //
 //go:noescape
 func tile4(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
-
-// tile3 computes 3 rows of one panel of 16 outputs; strides are in bytes.
-//
-//go:noescape
-func tile3(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
 
 // tile2 computes 2 rows of one panel of 16 outputs; strides are in bytes.
 //
@@ -39,30 +29,10 @@ func tile1(dst *float32, dstStride int, src *float32, srcStride int, segStride i
 //go:noescape
 func tile512x8(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
 
-// tile512x7 computes 7 rows of one panel of 16 outputs; strides are in bytes.
-//
-//go:noescape
-func tile512x7(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
-
-// tile512x6 computes 6 rows of one panel of 16 outputs; strides are in bytes.
-//
-//go:noescape
-func tile512x6(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
-
-// tile512x5 computes 5 rows of one panel of 16 outputs; strides are in bytes.
-//
-//go:noescape
-func tile512x5(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
-
 // tile512x4 computes 4 rows of one panel of 16 outputs; strides are in bytes.
 //
 //go:noescape
 func tile512x4(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
-
-// tile512x3 computes 3 rows of one panel of 16 outputs; strides are in bytes.
-//
-//go:noescape
-func tile512x3(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
 
 // tile512x2 computes 2 rows of one panel of 16 outputs; strides are in bytes.
 //
