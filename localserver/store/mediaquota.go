@@ -26,7 +26,7 @@ func (e *QuotaError) Error() string {
 }
 
 // ListMedia returns the objects of an account that can be read, sorted by name, and how
-// many bytes of its quota are used.
+// many bytes of its quota are used, writes in progress included.
 func (s *Store) ListMedia(ctx context.Context, account string, now time.Time) (objects []MediaInfo, used int64, err error) {
 	key := mediaKey(account, "")
 	turn := s.total(key).turn
@@ -44,7 +44,7 @@ func (s *Store) ListMedia(ctx context.Context, account string, now time.Time) (o
 		}
 	}
 	slices.SortFunc(objects, func(a, b MediaInfo) int { return strings.Compare(a.Name, b.Name) })
-	return objects, a.used(now, "", 0), nil
+	return objects, a.used(now, "", math.MaxUint64), nil
 }
 
 // DeleteMedia deletes an object that can be read at the time now, or returns

@@ -179,12 +179,13 @@ func TestAccountStorageWithReaders(t *testing.T) {
 	testkit.Equal(t, s.chunkCount(t), 0, "chunks are left")
 }
 
-// What an upload used that ended with its process is free at the next start.
+// An upload in progress uses what it has reserved. If it ended with its process, that is free at the next start.
 func TestAccountStorageAfterAnAbandonedWrite(t *testing.T) {
 	dir := t.TempDir()
 	s := openQuota(t, dir)
 	w := testkit.Must(s.CreateMedia(context.Background(), "a", "x", time.Now))(t)
 	testkit.NoError(t, w.Reserve(quota))
+	s.uses(t, "a", time.Now(), quota)
 	testkit.Must(w.Write(noise(quota/2, 1)))(t)
 	over(t, s.write("a", "y", 1, true, time.Now()))
 	testkit.NoError(t, s.Close())
