@@ -116,7 +116,7 @@ streams and watchers that it opened. It cannot be undone.`,
 	}, dataFolder, func(_ context.Context, data string, args []string) (string, error) {
 		record, known, err := apikeys.Revoke(data, args[0], time.Now())
 		if err == nil && !known {
-			a.notice("no API key with this ID was created in %s; it is revoked all the same", data)
+			a.notice("no API key with this ID was created in %s; one that was signed elsewhere is revoked all the same, a static key is not", data)
 		}
 		return protocol.Clean(record.ID, 256), err
 	})

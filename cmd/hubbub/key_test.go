@@ -49,7 +49,7 @@ func TestKeysOfADataFolder(t *testing.T) {
 	if after := start(t, "key", "list", "--data", dir, "-o", "json"); after.exit() != 0 || strings.Count(after.output(), `"revoked": null`) != 2 {
 		t.Errorf("listed %s", after.output())
 	}
-	if unknown := start(t, "key", "revoke", "no-such-key", "--data", dir); unknown.exit() != 0 || !strings.Contains(unknown.errors(), "no API key with this ID") {
+	if unknown := start(t, "key", "revoke", "no-such-key", "--data", dir); unknown.exit() != 0 || !strings.Contains(unknown.errors(), "a static key is not") {
 		t.Errorf("an unknown ID: %s", unknown.errors())
 	}
 	if none := start(t, "key", "revoke", "--data", dir); none.exit() != exitUsage {
