@@ -18,7 +18,7 @@ import (
 )
 
 // TestRecorderOrder: the first recorder that delivers audio is used. One that ends,
-// or that delivers nothing, is not.
+// or that delivers nothing, is not. Of a device that none has, the one with a sound server says so.
 func TestRecorderOrder(t *testing.T) {
 	capturetest.Programs(t, map[string]string{
 		"pw-record": "echo first >&2; echo 'Host is down' >&2; exit 1",
@@ -35,6 +35,10 @@ func TestRecorderOrder(t *testing.T) {
 	}
 	if x, _, err := s.Read(); err != nil || len(x) != BlockLength(rate) || x[0] != 0.5 {
 		t.Errorf("%d samples, %v", len(x), err)
+	}
+	capturetest.Programs(t, map[string]string{"pw-record": "", "pw-dump": "echo 'Host is down' >&2; exit 1", "pactl": capturetest.Pactl, "parec": ""})
+	if _, err := OpenRecorder(t.Context(), "absent", false); !errors.Is(err, ErrNoMatch) { // as parec's server says
+		t.Error(err)
 	}
 }
 

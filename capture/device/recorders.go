@@ -152,7 +152,9 @@ func OpenRecorder(ctx context.Context, want string, all bool) (Stream, error) {
 		}
 		return nil, hint.Errorf(Hint, "%w: %s", ErrNone, strings.Join(texts, "; "))
 	}
-	return nil, tried[0]
+	// One that cannot ask its sound server knows of no device: another one's error says more.
+	known := max(0, slices.IndexFunc(tried, func(err error) bool { return !errors.Is(err, ErrNone) }))
+	return nil, tried[known]
 }
 
 // Missing says what a build without PortAudio needs on a machine without recorders,
