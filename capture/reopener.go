@@ -108,8 +108,8 @@ func (d *reopener) reopen(ctx context.Context, lost *microphone, reason error) {
 				keys = append(keys, "")
 			}
 			lost.release(ctx)
-			if errors.Is(reason, device.ErrPlaysOnly) && device.PlaysOnly(ctx) { // the device is what the machine plays
-				keys = nil
+			if hadMicrophone := errors.Is(reason, device.ErrPlaysOnly) || lost.source() != ""; hadMicrophone && device.PlaysOnly(ctx) {
+				keys = nil // the device is what the machine plays
 			}
 		}
 		if next := d.openFirst(ctx, lost, slices.Compact(keys)); next != nil {

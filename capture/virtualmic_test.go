@@ -6,12 +6,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -138,6 +140,35 @@ func TestLastMicrophoneRemoved(t *testing.T) {
 	if err := r.child.Wait(); err != nil {
 		t.Errorf("the recorder ended with %v", err)
 	}
+}
+
+// followingDevice is a device of the sound server that has recorded a microphone of it.
+type followingDevice struct{ *fakeDevice }
+
+func (followingDevice) Source() string { return "Headset" }
+
+// TestLastMicrophoneStalls: a device that stalled, because its microphone was removed, is not reopened as what the machine
+// plays, but when there is a microphone again.
+func TestLastMicrophoneStalls(t *testing.T) {
+	dir := capturetest.Programs(t, map[string]string{"pactl": `here=${0%/*}
+if [ -e "$here/connected" ]; then ` + strings.ReplaceAll(capturetest.Pactl, "\n", " ") + `
+else echo >> "$here/asked"; echo '[{"name":"out.monitor","properties":{"device.class":"monitor"}}]'; fi`})
+	var opened atomic.Int32
+	d := newReopener(openWith(t, "", Mic, elapsed, func(string) (device.Stream, error) {
+		opened.Add(1)
+		return followingDevice{&fakeDevice{rate: SampleRate, channels: 1}}, nil
+	}))
+	d.lose(errors.New("stalled"))
+	defer d.stopReopening()
+	for asked := 0; asked < 2; time.Sleep(10 * time.Millisecond) {
+		raw, _ := os.ReadFile(filepath.Join(dir, "asked"))
+		asked = len(raw)
+		if n := opened.Load(); n != 1 {
+			t.Fatalf("%d devices were opened", n)
+		}
+	}
+	testkit.NoError(t, os.WriteFile(filepath.Join(dir, "connected"), nil, 0o600))
+	_ = (<-d.found).Close()
 }
 
 // TestSoundServerThatHangs stops the sound server with SIGSTOP: reads do not
