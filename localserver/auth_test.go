@@ -9,9 +9,9 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-func mustKey(t testing.TB, dir, account, plan string, life time.Duration, now time.Time) string {
+func mustKey(t testing.TB, dir, account, plan string, now time.Time) string {
 	t.Helper()
-	key := testkit.Must(apikeys.Create(dir, apikeys.Spec{Account: account, Plan: plan, Expires: life}, now))(t)
+	key := testkit.Must(apikeys.Create(dir, apikeys.Spec{Account: account, Plan: plan, Expires: time.Hour}, now))(t)
 	return key
 }
 
@@ -36,7 +36,7 @@ func TestAccountsAreApart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	h := serve(t, func(o *setup) { o.DataDir = dir })
-	other := mustKey(t, dir, "other", apikeys.PlanPro, time.Hour, time.Now())
+	other := mustKey(t, dir, "other", apikeys.PlanPro, time.Now())
 	s := h.open()
 	s.end()
 	s.rest()

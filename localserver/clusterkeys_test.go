@@ -21,7 +21,7 @@ func TestClusterOfKeys(t *testing.T) {
 	}
 	dirs := []string{t.TempDir(), t.TempDir()}
 	nodes := []*host{node(nats[0], dirs[0]), node(nats[1], dirs[1]), node(nats[2], "")}
-	key := mustKey(t, dirs[0], "a", apikeys.PlanPro, time.Hour, time.Now())
+	key := mustKey(t, dirs[0], "a", apikeys.PlanPro, time.Now())
 	status := func(h *host) int { return h.do("GET", "/v1/test", key, nil).StatusCode }
 	for i, h := range nodes {
 		testkit.Eventually(t, "the key to be accepted", func() bool { return status(h) == 200 })

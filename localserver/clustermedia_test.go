@@ -158,14 +158,14 @@ func keysOfAllNodes(t *testing.T, a, b *host, dir string) {
 			})
 		}
 	}
-	first := mustKey(t, dir, "one", apikeys.PlanPro, time.Hour, now)
+	first := mustKey(t, dir, "one", apikeys.PlanPro, now)
 	returns("a key", first, 404)
 	id, err := apikeys.CreateSigningKey(dir, apikeys.HS256, now.Add(time.Second)) // rotation
 	testkit.NoError(t, err)
-	second := mustKey(t, dir, "two", apikeys.PlanPro, time.Hour, now)
+	second := mustKey(t, dir, "two", apikeys.PlanPro, now)
 	returns("a key after the rotation", second, 404)
 	returns("the one before", first, 404)
-	returns("another plan", mustKey(t, dir, "three", apikeys.PlanNone, time.Hour, now), 402)
+	returns("another plan", mustKey(t, dir, "three", apikeys.PlanNone, now), 402)
 	testkit.NoError(t, os.Remove(filepath.Join(dir, "keys", id+".pem")))
 	returns("a key whose signing key was removed", second, 401)
 	returns("another one", first, 404)

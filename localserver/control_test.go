@@ -25,7 +25,7 @@ func TestBackupOfARunningServer(t *testing.T) {
 	dir := t.TempDir()
 	keep := func(dir string) func(*setup) { return func(o *setup) { o.DataDir = dir } }
 	h := serve(t, keep(dir))
-	key := mustKey(t, dir, "team", "pro", time.Hour, time.Now())
+	key := mustKey(t, dir, "team", "pro", time.Now())
 	first := h.open()
 	first.chunks(5)
 	first.end()

@@ -154,7 +154,7 @@ func TestRequestLogHasTheAccount(t *testing.T) {
 	var log logBuffer
 	dir := t.TempDir()
 	h := serve(t, log.use, func(o *setup) { o.DataDir = dir })
-	h.do("GET", "/v1/test", mustKey(t, dir, "team-a", "pro", time.Hour, time.Now()), nil)
+	h.do("GET", "/v1/test", mustKey(t, dir, "team-a", "pro", time.Now()), nil)
 	h.at("PUT", h.ask("input", "media://x"), strings.NewReader("x"))
 	s := h.open()
 	s.end()
@@ -167,7 +167,7 @@ func TestRequestLogHasTheAccount(t *testing.T) {
 func TestWarningAboutWritableFiles(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "[1]") // a pattern that does not match itself
-	mustKey(t, dir, "a", "pro", time.Hour, time.Now())
+	mustKey(t, dir, "a", "pro", time.Now())
 	files := testkit.Files(t, dir, "keys/*.pem")
 	if len(files) != 1 {
 		t.Fatal(files)

@@ -156,7 +156,7 @@ func limitStreams(t *testing.T, limit func(*setup), others int) {
 	if res.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	other := mustKey(t, dir, "other", apikeys.PlanPro, time.Hour, time.Now())
+	other := mustKey(t, dir, "other", apikeys.PlanPro, time.Now())
 	h.do("POST", "/v1/live", other, nil).hasStatus(t, "another account", others)
 	h.refused(waiting.URL, 429)
 	h.refused(waiting.URL+"x", 401) // trying again would not help its client

@@ -39,7 +39,7 @@ func TestRateLimit(t *testing.T) {
 	if again, err := strconv.Atoi(res.Header.Get("Retry-After")); left != 0 || reset < 48 || reset > 50 || again != reset || err != nil {
 		t.Errorf("429: left %d, reset %d, Retry-After %q", left, reset, res.Header.Get("Retry-After"))
 	}
-	other := mustKey(t, dir, "other", apikeys.PlanPro, time.Hour, clock.now())
+	other := mustKey(t, dir, "other", apikeys.PlanPro, clock.now())
 	h.do("GET", "/v1/test", other, nil).hasStatus(t, "another account", 200)
 	if res := h.do("GET", "/healthz", "", nil); res.StatusCode != 200 || res.Header.Get("X-RateLimit-Limit") != "" {
 		t.Errorf("healthz: %d %v", res.StatusCode, res.Header)

@@ -34,7 +34,7 @@ func TestMediaIsListedAndDeleted(t *testing.T) {
 	clock := newClock()
 	dir := t.TempDir()
 	h := serve(t, clock.use, func(o *setup) { o.DataDir = dir })
-	foreign := mustKey(t, dir, "b", "pro", time.Hour, clock.now())
+	foreign := mustKey(t, dir, "b", "pro", clock.now())
 	if l := h.listed(""); len(l.Media) != 0 || l.Used != 0 || l.Limit != DefaultAccountStorage || !strings.Contains(string(h.do("GET", "/v1/media", testKey, nil).body), `"media":[]`) {
 		t.Errorf("nothing is stored: %+v", l)
 	}

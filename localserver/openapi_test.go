@@ -117,7 +117,7 @@ func TestResponsesAreAsDocumented(t *testing.T) {
 	dir := t.TempDir()
 	h := serve(t, limitOf(0), func(o *setup) { o.DataDir, o.MaxStreams, o.MaxMedia, o.Jobs = dir, 1, 1<<10, -1 })
 	d := &documented{host: h, contract: newContract(t, h.do("GET", "/openapi.json", "", nil).body),
-		none: mustKey(t, dir, "none", apikeys.PlanNone, time.Hour, time.Now())}
+		none: mustKey(t, dir, "none", apikeys.PlanNone, time.Now())}
 	for _, step := range []struct {
 		name string
 		test func(*documented)

@@ -181,7 +181,7 @@ func TestWhatCannotBeResumed(t *testing.T) {
 	first.end()
 	first.rest()
 	h.becomes(first.id, "done")
-	other := mustKey(t, dir, "other", apikeys.PlanPro, time.Hour, time.Now())
+	other := mustKey(t, dir, "other", apikeys.PlanPro, time.Now())
 	if h.resume(other, first.id).Resumed {
 		t.Error("another account's stream was resumed")
 	}

@@ -25,7 +25,7 @@ func TestRevokedKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	h := serve(t, signedOnly(dir))
-	revoked, other := mustKey(t, dir, "a", apikeys.PlanPro, time.Hour, time.Now()), mustKey(t, dir, "a", apikeys.PlanPro, time.Hour, time.Now())
+	revoked, other := mustKey(t, dir, "a", apikeys.PlanPro, time.Now()), mustKey(t, dir, "a", apikeys.PlanPro, time.Now())
 	ending := h.openWithKey(revoked)
 	staying := h.openWithKey(other)
 	unopened := decoded[protocol.LiveStream](t, h.do("POST", "/v1/live", revoked, nil), 200)

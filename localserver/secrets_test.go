@@ -23,7 +23,7 @@ func TestLogOfAStreamHoldsNoSecrets(t *testing.T) {
 	var log logBuffer
 	dir := t.TempDir()
 	h := serve(t, log.use, func(o *setup) { o.DataDir, o.KeepAudio = dir, true })
-	key := mustKey(t, dir, "team", apikeys.PlanPro, time.Hour, time.Now())
+	key := mustKey(t, dir, "team", apikeys.PlanPro, time.Now())
 	secrets := []string{testKey, key}
 	parts := strings.Split(key, ".")
 	secrets = append(secrets, parts[1], parts[2])

@@ -83,12 +83,13 @@ var measures = map[string]func(string) int{
 	},
 }
 
-func named(people int, names []string) (display.State, *protocol.AnnotationsStore) {
+// named is a session of eight people with these names.
+func named(names []string) (display.State, *protocol.AnnotationsStore) {
 	a := protocol.Annotations{}
-	for i, name := range names[:min(people, len(names))] {
+	for i, name := range names[:min(8, len(names))] {
 		a, _ = a.Rename(fmt.Sprintf("SPEAKER_%02d", i), name)
 	}
-	return tuitest.State(tuitest.Turns(people, 200, 7), 75.2, 1), protocol.NewAnnotationsStore(a)
+	return tuitest.State(tuitest.Turns(8, 200, 7), 75.2, 1), protocol.NewAnnotationsStore(a)
 }
 
 // TestNamesMoveNothing compares screens on which only the names differ, at the
@@ -101,8 +102,8 @@ func TestNamesMoveNothing(t *testing.T) {
 	}
 	for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}} {
 		for _, keys := range [][]string{nil, {"s", "3"}, {"1", "r", "left", "left"}} {
-			s, hard := named(8, wideNames)
-			_, easy := named(8, plainNames)
+			s, hard := named(wideNames)
+			_, easy := named(plainNames)
 			draw := func(store *protocol.AnnotationsStore) (string, layout) {
 				m := testModel(s, size[0], size[1])
 				m.annotations = store
@@ -136,13 +137,13 @@ func TestGoldenNames(t *testing.T) {
 		name string
 		keys []string
 	}{{"names", nil}, {"names-presenter", []string{"f"}}, {"names-typed", []string{"1", "r", "left", "left"}}} {
-		s, store := named(8, wideNames)
+		s, store := named(wideNames)
 		m := testModel(s, 80, 24)
 		m.annotations, m.theme = store, canvas.NewTheme(termenv.Ascii, true, false)
 		press(m, c.keys...)
 		golden(t, "view-"+c.name+"-80x24", []byte(strings.ReplaceAll(m.View(), "\x1b", "^")+"\n"))
 	}
-	s, store := named(8, wideNames)
+	s, store := named(wideNames)
 	var b strings.Builder
 	testkit.NoError(t, writeSummary(&b, 80, display.NewSession(s, store), canvas.NewTheme(termenv.Ascii, true, false), canvas.NewGlyphs(false)))
 	golden(t, "summary-names", []byte(strings.ReplaceAll(b.String(), "\x1b", "^")))
@@ -150,7 +151,7 @@ func TestGoldenNames(t *testing.T) {
 
 // TestSummaryOnANarrowTerminal: no line is wrapped.
 func TestSummaryOnANarrowTerminal(t *testing.T) {
-	s, store := named(8, append([]string{strings.Repeat("long ", 12)}, wideNames...))
+	s, store := named(append([]string{strings.Repeat("long ", 12)}, wideNames...))
 	for _, width := range []int{minWidth, 60, 80} {
 		var b strings.Builder
 		testkit.NoError(t, writeSummary(&b, width, display.NewSession(s, store), canvas.NewTheme(termenv.Ascii, true, true), canvas.NewGlyphs(false)))

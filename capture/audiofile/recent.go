@@ -47,9 +47,9 @@ func (r *Recent) Span(from, to int64) (first int64, samples []float32) {
 	return first, samples
 }
 
-// Bounds are the positions between which audio is kept.
-func (r *Recent) Bounds() (from, to int64) {
+// Start is the position from which audio is kept.
+func (r *Recent) Start() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return max(r.end-r.size, 0), r.end
+	return max(r.end-r.size, 0)
 }

@@ -30,9 +30,9 @@ import (
 
 const staticKey = "key-for-tests"
 
-func mustCreate(t testing.TB, dir, account, plan string, life time.Duration, now time.Time) string {
+func mustCreate(t testing.TB, dir, account, plan string, now time.Time) string {
 	t.Helper()
-	key := testkit.Must(Create(dir, Spec{account, plan, life}, now))(t)
+	key := testkit.Must(Create(dir, Spec{account, plan, time.Hour}, now))(t)
 	return key
 }
 
@@ -68,12 +68,12 @@ func TestSigningKeysComeAndGo(t *testing.T) {
 	dir := t.TempDir()
 	k := ringOf(dir, time.Now)
 	now := time.Now()
-	first := mustCreate(t, dir, "a", PlanPro, time.Hour, now)
+	first := mustCreate(t, dir, "a", PlanPro, now)
 	if !accepts(k, first) {
 		t.Fatal("a new key is not accepted")
 	}
 	id := testkit.Must(CreateSigningKey(dir, HS256, now.Add(time.Second)))(t)
-	second := mustCreate(t, dir, "a", PlanPro, time.Hour, now)
+	second := mustCreate(t, dir, "a", PlanPro, now)
 	if raw, err := os.ReadFile(filepath.Join(dir, keyFolder, id+keySuffix)); err != nil || bytes.Contains(raw, []byte("AAAAAAAA")) {
 		t.Errorf("a secret of zeros, %v", err)
 	}
@@ -101,7 +101,7 @@ func TestSigningKeysComeAndGo(t *testing.T) {
 	}
 	// A file that is no key affects no other key.
 	testkit.NoError(t, os.WriteFile(filepath.Join(folder, "zzz.pem"), []byte("junk"), 0o600))
-	if !accepts(k, first) || !accepts(k, mustCreate(t, dir, "b", PlanPro, time.Hour, now)) {
+	if !accepts(k, first) || !accepts(k, mustCreate(t, dir, "b", PlanPro, now)) {
 		t.Error("an unreadable file in the folder affects other keys")
 	}
 	// An API key that was signed elsewhere.
@@ -118,7 +118,7 @@ func TestSigningKeysComeAndGo(t *testing.T) {
 // not change its folder. While the folder cannot be read, the known keys remain.
 func TestUnreadableSigningKeys(t *testing.T) {
 	dir := t.TempDir()
-	key := mustCreate(t, dir, "a", PlanPro, time.Hour, time.Now())
+	key := mustCreate(t, dir, "a", PlanPro, time.Now())
 	folder := filepath.Join(dir, keyFolder)
 	files := testkit.Files(t, folder, "*"+keySuffix)
 	good := testkit.Must(os.ReadFile(files[0]))(t)
@@ -149,7 +149,7 @@ func TestUnreadableSigningKeys(t *testing.T) {
 // logged for each request: anybody can send one.
 func TestUnreadableFolderIsLoggedOnce(t *testing.T) {
 	dir, log := t.TempDir(), &strings.Builder{}
-	key := mustCreate(t, t.TempDir(), "a", PlanPro, time.Hour, time.Now())
+	key := mustCreate(t, t.TempDir(), "a", PlanPro, time.Now())
 	folder := filepath.Join(dir, keyFolder)
 	testkit.NoError(t, os.WriteFile(folder, nil, 0o600))
 	old := time.Now().Add(-time.Hour)
@@ -172,7 +172,7 @@ func TestPlanAndExpiry(t *testing.T) {
 	now := issued
 	k := ringOf(dir, func() time.Time { return now })
 	for plan, subscribed := range map[string]bool{PlanPro: true, PlanNone: false} {
-		key := mustCreate(t, dir, "a", plan, time.Hour, issued)
+		key := mustCreate(t, dir, "a", plan, issued)
 		now = issued.Add(time.Hour - 2*time.Second)
 		if who, ok := k.Identify(key); !ok || who.Account != "a" || who.Subscribed != subscribed || who.Key == "" {
 			t.Errorf("%s before it expires: %+v %v", plan, who, ok)
@@ -340,7 +340,7 @@ func TestNodesExchangeSigningKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, ctx := &sharedKeys{}, t.Context()
 		dirA, dirB := t.TempDir(), t.TempDir()
-		keyA := mustCreate(t, dirA, "a", PlanPro, time.Hour, time.Now())
+		keyA := mustCreate(t, dirA, "a", PlanPro, time.Now())
 		join := func(dir string) *Keyring {
 			t.Helper()
 			k := ringOf(dir, time.Now)
@@ -364,13 +364,13 @@ func TestNodesExchangeSigningKeys(t *testing.T) {
 		// A new signing key is known after the next exchange, and unknown ones cost
 		// no look.
 		testkit.Must(CreateSigningKey(dirB, HS256, time.Now()))(t)
-		keyB := mustCreate(t, dirB, "b", PlanPro, time.Hour, time.Now())
+		keyB := mustCreate(t, dirB, "b", PlanPro, time.Now())
 		exchange(b)
 		exchange(none)
 		if !accepts(none, keyB) {
 			t.Error("a new signing key is not known")
 		}
-		unknown := mustCreate(t, t.TempDir(), "c", PlanPro, time.Hour, time.Now())
+		unknown := mustCreate(t, t.TempDir(), "c", PlanPro, time.Now())
 		before := s.reads
 		for range 10 {
 			if accepts(none, unknown) {
@@ -429,7 +429,7 @@ func (*hungKeys) PublishedKeys(ctx context.Context, seen uint64) ([]store.Shared
 func TestKnownKeysDuringAnExchange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, dir := &sharedKeys{}, t.TempDir()
-		key := mustCreate(t, dir, "a", PlanPro, time.Hour, time.Now())
+		key := mustCreate(t, dir, "a", PlanPro, time.Now())
 		a, none := ringOf(dir, time.Now), ringOf("", time.Now)
 		testkit.NoError(t, errors.Join(a.Join(t.Context(), s), none.Join(t.Context(), s)))
 		none.signed.others.store = &hungKeys{}
@@ -450,7 +450,7 @@ func TestKnownKeysDuringAnExchange(t *testing.T) {
 func FuzzAPIKey(f *testing.F) {
 	dir := f.TempDir()
 	now := time.Unix(1_900_000_000, 0)
-	good := mustCreate(f, dir, "a", PlanPro, time.Hour, now)
+	good := mustCreate(f, dir, "a", PlanPro, now)
 	keys := testkit.Must(readSigningKeys(dir))(f)
 	f.Add(good)
 	for _, key := range forgeries(f, keys[0], good, now) {

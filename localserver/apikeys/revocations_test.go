@@ -38,8 +38,8 @@ func refresh(t *testing.T, rings ...*Keyring) {
 func TestRevokeOneKey(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Now()
-	one, two, other := mustCreate(t, dir, "one", PlanPro, time.Hour, now),
-		mustCreate(t, dir, "two", PlanNone, time.Hour, now), mustCreate(t, dir, "other", PlanPro, time.Hour, now)
+	one, two, other := mustCreate(t, dir, "one", PlanPro, now),
+		mustCreate(t, dir, "two", PlanNone, now), mustCreate(t, dir, "other", PlanPro, now)
 	k := ringOf(dir, time.Now)
 	r := recordOf(t, dir, "one")
 	if r.State(now) != "valid" || r.State(now.Add(2*time.Hour)) != "expired" || r.Plan != PlanPro || r.SigningKey == "" ||
@@ -82,7 +82,7 @@ func TestRevokeOneKey(t *testing.T) {
 // A record that is damaged withholds its key: it may have been revoked.
 func TestDamagedRecord(t *testing.T) {
 	dir := t.TempDir()
-	key, other := mustCreate(t, dir, "a", PlanPro, time.Hour, time.Now()), mustCreate(t, dir, "b", PlanPro, time.Hour, time.Now())
+	key, other := mustCreate(t, dir, "a", PlanPro, time.Now()), mustCreate(t, dir, "b", PlanPro, time.Now())
 	file := filepath.Join(dir, recordFolder, recordName(recordOf(t, dir, "a").ID)+recordSuffix)
 	second := recordOf(t, dir, "b").ID
 	good := testkit.Must(os.ReadFile(file))(t)
@@ -125,8 +125,8 @@ func TestUnreadableRecords(t *testing.T) {
 func TestRecordsArePruned(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Now()
-	mustCreate(t, dir, "old", PlanPro, time.Hour, now.Add(-keptRecord-2*time.Hour))
-	mustCreate(t, dir, "new", PlanPro, time.Hour, now)
+	mustCreate(t, dir, "old", PlanPro, now.Add(-keptRecord-2*time.Hour))
+	mustCreate(t, dir, "new", PlanPro, now)
 	if all := testkit.Files(t, filepath.Join(dir, recordFolder), "*"); len(all) != 1 {
 		t.Errorf("%v", all)
 	}
@@ -139,7 +139,7 @@ func TestRecordsArePruned(t *testing.T) {
 func TestListedKeys(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Now()
-	key := mustCreate(t, dir, "a", PlanPro, time.Hour, now)
+	key := mustCreate(t, dir, "a", PlanPro, now)
 	_, _, err := Revoke(dir, key, now)
 	testkit.NoError(t, err)
 	_, _, err = Revoke(dir, "elsewhere", now)
@@ -155,10 +155,10 @@ func TestListedKeys(t *testing.T) {
 func TestRevocationsOutliveAClockThatIsAhead(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Now()
-	key := mustCreate(t, dir, "a", PlanPro, time.Hour, now)
+	key := mustCreate(t, dir, "a", PlanPro, now)
 	_, _, err := Revoke(dir, key, now)
 	testkit.NoError(t, err)
-	mustCreate(t, dir, "b", PlanPro, time.Hour, now.Add(keptRecord+2*time.Hour))
+	mustCreate(t, dir, "b", PlanPro, now.Add(keptRecord+2*time.Hour))
 	k := testkit.Must(NewKeyring(nil, dir, time.Now, slog.New(slog.DiscardHandler)))(t)
 	if who, ok := k.Identify(key); ok {
 		t.Errorf("a revoked key is valid: %+v", who)
@@ -171,7 +171,7 @@ func TestNodesExchangeRevocations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sharedKeys{}
 		dirA, dirB := t.TempDir(), t.TempDir()
-		key := mustCreate(t, dirA, "a", PlanPro, time.Hour, time.Now())
+		key := mustCreate(t, dirA, "a", PlanPro, time.Now())
 		join := func(dir string) *Keyring {
 			t.Helper()
 			k := ringOf(dir, time.Now)

@@ -15,7 +15,7 @@ import (
 // Requests do not wait for the reading of records: a pipe in the place of one holds it up here.
 func TestRequestsWhileRecordsAreRead(t *testing.T) {
 	dir := t.TempDir()
-	key := mustCreate(t, dir, "a", PlanPro, time.Hour, time.Now())
+	key := mustCreate(t, dir, "a", PlanPro, time.Now())
 	k := ringOf(dir, time.Now)
 	pipe := filepath.Join(dir, recordFolder, "pipe"+recordSuffix)
 	testkit.NoError(t, syscall.Mkfifo(pipe, 0o600))

@@ -46,16 +46,16 @@ func (s *Store) write(account, name string, n int, announced bool, when time.Tim
 	return err
 }
 
-// uses checks what an account uses, and the names of its objects.
-func (s *Store) uses(t testing.TB, account string, when time.Time, want int64, names ...string) {
+// uses checks what account a uses, and the names of its objects.
+func (s *Store) uses(t testing.TB, when time.Time, want int64, names ...string) {
 	t.Helper()
-	objects, used, err := s.ListMedia(context.Background(), account, when)
+	objects, used, err := s.ListMedia(context.Background(), "a", when)
 	var got []string
 	for _, o := range objects {
 		got = append(got, o.Name)
 	}
 	if err != nil || used != want || !slices.Equal(got, names) {
-		t.Errorf("%s uses %d bytes in %q, %v; want %d in %q", account, used, got, err, want, names)
+		t.Errorf("%d bytes in %q, %v; want %d in %q", used, got, err, want, names)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestAccountStorage(t *testing.T) {
 			t.Errorf("what fits exactly: %v", err)
 		}
 		over(t, s.write("a", "z", 1, announced, noon))
-		s.uses(t, "a", noon, quota, "x", "y")
+		s.uses(t, noon, quota, "x", "y")
 		if err := s.write("b", "z", quota, announced, noon); err != nil {
 			t.Errorf("another account: %v", err)
 		}
@@ -85,7 +85,7 @@ func TestAccountStorage(t *testing.T) {
 		}
 		for range 2 {
 			testkit.NoError(t, s.DeleteMedia(ctx, "a", "x", noon))
-			s.uses(t, "a", noon, 1000, "y")
+			s.uses(t, noon, 1000, "y")
 			if err := s.DeleteMedia(ctx, "a", "x", noon); !errors.Is(err, ErrNotFound) {
 				t.Errorf("deleted twice: %v", err)
 			}
@@ -94,7 +94,7 @@ func TestAccountStorage(t *testing.T) {
 			}
 		}
 		// What has expired does not count, and is removed.
-		s.uses(t, "a", noon.Add(MediaTTL), 0)
+		s.uses(t, noon.Add(MediaTTL), 0)
 		if n, err := s.SweepMedia(ctx, noon.Add(MediaTTL)); n != 3 || err != nil || s.chunkCount(t) != 0 {
 			t.Errorf("swept %d, %v; %d chunks are left", n, err, s.chunkCount(t))
 		}
@@ -169,13 +169,13 @@ func TestAccountStorageWithReaders(t *testing.T) {
 	testkit.NoError(t, s.write("a", "x", quota/2, true, noon))
 	r := testkit.Must(s.OpenMedia(context.Background(), "a", "x", noon))(t)
 	testkit.NoError(t, s.DeleteMedia(context.Background(), "a", "x", noon))
-	s.uses(t, "a", noon, quota/2)
+	s.uses(t, noon, quota/2)
 	over(t, s.write("a", "y", quota/2+1, true, noon))
 	if n, err := io.Copy(io.Discard, r); n != quota/2 || err != nil {
 		t.Errorf("read %d bytes, %v", n, err)
 	}
 	testkit.NoError(t, r.Close())
-	s.uses(t, "a", noon, 0)
+	s.uses(t, noon, 0)
 	testkit.Equal(t, s.chunkCount(t), 0, "chunks are left")
 }
 
@@ -190,7 +190,7 @@ func TestAccountStorageAfterAnAbandonedWrite(t *testing.T) {
 	over(t, s.write("a", "y", 1, true, time.Now()))
 	testkit.NoError(t, s.Close())
 	again := openQuota(t, dir)
-	again.uses(t, "a", time.Now(), 0)
+	again.uses(t, time.Now(), 0)
 	testkit.Equal(t, again.chunkCount(t), 0, "chunks are left")
 	testkit.NoError(t, again.write("a", "y", quota, true, time.Now()))
 }
@@ -263,7 +263,7 @@ func TestAccountStorageIsCountedOnce(t *testing.T) {
 		testkit.Equal(t, reads.Load() > 0, c.counted, "write", i, "has read the other objects")
 	}
 	over(t, s.write("a", "z", quota/2+1, true, noon))
-	s.uses(t, "a", noon, quota/2, "x", "y")
+	s.uses(t, noon, quota/2, "x", "y")
 	testkit.NoError(t, s.write("a", "z", quota/2, true, noon))
 }
 
@@ -305,6 +305,6 @@ func TestAccountStorageDuringACommit(t *testing.T) {
 		if err := s.write("a", "y", quota-reserved+1, true, noon); !errors.As(err, new(*QuotaError)) {
 			t.Errorf("%s: a write beyond the quota: %v", name, err)
 		}
-		s.uses(t, "a", noon, reserved, "x")
+		s.uses(t, noon, reserved, "x")
 	}
 }

@@ -59,7 +59,7 @@ func FuzzStreamBytes(f *testing.F) {
 		closed := make(chan struct{})
 		s.accept(far, func(conn *websocket.Conn) {
 			defer close(closed)
-			s.run(s.config(testID), conn, &streamtest.Diarizer{OnPush: func(n int, samples []float32) []engine.Event {
+			s.run(s.config(), conn, &streamtest.Diarizer{OnPush: func(n int, samples []float32) []engine.Event {
 				testkit.Equal(t, len(samples), protocol.ChunkSamples, "samples")
 				for _, x := range samples {
 					testkit.Equal(t, x-x, 0, "the diarizer gets", x)

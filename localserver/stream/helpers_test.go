@@ -269,9 +269,9 @@ func (s *server) dial(handle func(*websocket.Conn)) *websocket.Conn {
 // never is an API key that is not revoked.
 func never() bool { return false }
 
-// config is that of a stream in these tests.
-func (s *server) config(id string) Config {
-	return Config{ID: id, Log: s.log, Now: time.Now, Store: s.memory, Outbox: s.outbox, Counters: &s.counters, Revoked: never}
+// config is that of the stream testID.
+func (s *server) config() Config {
+	return Config{ID: testID, Log: s.log, Now: time.Now, Store: s.memory, Outbox: s.outbox, Counters: &s.counters, Revoked: never}
 }
 
 // run carries a stream on a connection to its end.
@@ -282,7 +282,7 @@ func (s *server) run(c Config, conn Socket, d Diarizer) {
 // open opens the stream testID.
 func (s *server) open(d Diarizer, change ...func(*Config)) *client {
 	s.t.Helper()
-	c := s.config(testID)
+	c := s.config()
 	for _, f := range change {
 		f(&c)
 	}

@@ -214,7 +214,7 @@ func (s *server) dialStream(d Diarizer) (*websocket.Conn, <-chan *Stream) {
 	streams := make(chan *Stream, 1)
 	s.begin(testID)
 	conn := s.dial(func(conn *websocket.Conn) {
-		stream := New(s.config(testID), conn, d)
+		stream := New(s.config(), conn, d)
 		streams <- stream
 		stream.Run(s.ctx, s.drain)
 	})

@@ -184,7 +184,7 @@ func TestBusyDiarizerIsNoSilence(t *testing.T) {
 func TestPings(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		var pings atomic.Int64
-		conn := s.dial(func(conn *websocket.Conn) { s.begin(testID); s.run(s.config(testID), conn, streamtest.OneTurn()) })
+		conn := s.dial(func(conn *websocket.Conn) { s.begin(testID); s.run(s.config(), conn, streamtest.OneTurn()) })
 		pong := conn.PingHandler()
 		conn.SetPingHandler(func(data string) error { pings.Add(1); return pong(data) })
 		c := newClient(t, conn)
@@ -202,7 +202,7 @@ func TestPings(t *testing.T) {
 // is stored of the stream is complete.
 func TestDeadConnection(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
-		conn := s.dial(func(conn *websocket.Conn) { s.begin(testID); s.run(s.config(testID), conn, streamtest.OneTurn()) })
+		conn := s.dial(func(conn *websocket.Conn) { s.begin(testID); s.run(s.config(), conn, streamtest.OneTurn()) })
 		conn.SetPingHandler(func(string) error { return nil })
 		c := newClient(t, conn)
 		c.chunks(2)
@@ -224,7 +224,7 @@ func TestDeadConnection(t *testing.T) {
 // A client that does not read is disconnected.
 func TestClientThatDoesNotRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
-		conn := s.dial(func(conn *websocket.Conn) { s.begin(testID); s.run(s.config(testID), conn, streamtest.OneTurn()) })
+		conn := s.dial(func(conn *websocket.Conn) { s.begin(testID); s.run(s.config(), conn, streamtest.OneTurn()) })
 		defer func() { _ = conn.Close() }()
 		began := time.Now()
 		for conn.WriteMessage(websocket.BinaryMessage, []byte{1}) == nil {

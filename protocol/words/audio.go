@@ -99,7 +99,7 @@ func (a *audio) take(start, end float64) (from float64, parts [][]float32) {
 // use notes that a stretch was recognised, and forgets those whose audio is gone.
 func (a *audio) use(s span) {
 	out := a.used[:0:0]
-	kept, _ := a.Bounds()
+	kept := a.Start()
 	for _, u := range a.used {
 		switch {
 		case u.to < kept:

@@ -8,7 +8,8 @@ import (
 )
 
 // talking is a window of local speakers, each of which talks in its spans of frames.
-func talking(frames int, speakers ...[][2]int) *Window {
+func talking(speakers ...[][2]int) *Window {
+	const frames = 250
 	w := &Window{SpeechProbability: make([]float32, frames)}
 	for _, spans := range speakers {
 		l := LocalSpeaker{Activity: make([]float32, frames)}
@@ -29,19 +30,19 @@ func TestALinkNeedsSpeechWithoutAPause(t *testing.T) {
 		at   int // the centre of the segment stored before
 		want bool
 	}{
-		{"one local speaker continues", talking(250, [][2]int{{0, 250}}), 50, true},
-		{"with a short pause", talking(250, [][2]int{{0, 80}, {80 + maxLinkPause, 250}}), 50, true},
-		{"after a pause", talking(250, [][2]int{{0, 80}, {80 + maxLinkPause + 1, 250}}), 50, false},
-		{"another local speaker talked", talking(250, [][2]int{{90, 250}}, [][2]int{{0, 80}}), 50, false},
-		{"the stored segment is older than the window", talking(250, [][2]int{{0, 250}}), -1, false},
-		{"the stored segment is later", talking(250, [][2]int{{0, 250}}), 200, false},
+		{"one local speaker continues", talking([][2]int{{0, 250}}), 50, true},
+		{"with a short pause", talking([][2]int{{0, 80}, {80 + maxLinkPause, 250}}), 50, true},
+		{"after a pause", talking([][2]int{{0, 80}, {80 + maxLinkPause + 1, 250}}), 50, false},
+		{"another local speaker talked", talking([][2]int{{90, 250}}, [][2]int{{0, 80}}), 50, false},
+		{"the stored segment is older than the window", talking([][2]int{{0, 250}}), -1, false},
+		{"the stored segment is later", talking([][2]int{{0, 250}}), 200, false},
 	} {
 		c.w.First = 1000
 		m := &memory{segments: []storedSegment{{at: 1000 + c.at}}}
 		s := segment{Segment: &Segment{Centre: 160}}
 		testkit.Equal(t, m.continues(c.w, &s), c.want, c.name)
 	}
-	if (&memory{}).continues(talking(250, [][2]int{{0, 250}}), &segment{Segment: &Segment{Centre: 160}}) {
+	if (&memory{}).continues(talking([][2]int{{0, 250}}), &segment{Segment: &Segment{Centre: 160}}) {
 		t.Error("the first segment of a session is linked")
 	}
 }

@@ -38,8 +38,7 @@ func (v *voiceMemory) audio(c capture.Chunk) {
 func (v *voiceMemory) Remember(label string) (string, error) {
 	annotations, _ := v.annotations.Load()
 	root, name := annotations.Root(label), annotations.Name(label)
-	kept, _ := v.recent.Bounds()
-	from, turns := float64(kept)/capture.SampleRate, []protocol.Turn{}
+	from, turns := float64(v.recent.Start())/capture.SampleRate, []protocol.Turn{}
 	for _, t := range turnsSoFar(v.state()) {
 		if t.Start = max(t.Start, from); t.End > t.Start {
 			turns = append(turns, t)
