@@ -155,7 +155,7 @@ func TestSummaryOnANarrowTerminal(t *testing.T) {
 	for _, width := range []int{minWidth, 60, 80} {
 		var b strings.Builder
 		testkit.NoError(t, writeSummary(&b, width, display.NewSession(s, store), canvas.NewTheme(termenv.Ascii, true, true), canvas.NewGlyphs(false)))
-		for _, line := range strings.Split(b.String(), "\n") {
+		for line := range strings.SplitSeq(b.String(), "\n") {
 			if got := canvas.Width(line); got > width {
 				t.Errorf("%d cells on a terminal of %d: %q", got, width, line)
 			}

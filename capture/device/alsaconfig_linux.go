@@ -21,7 +21,7 @@ func checkALSAConfig() error {
 	if path == "" {
 		path = alsaDefaults
 	}
-	for _, file := range strings.Split(path, ":") {
+	for file := range strings.SplitSeq(path, ":") {
 		raw, err := os.ReadFile(file)
 		if err != nil {
 			if path == alsaDefaults {

@@ -82,7 +82,7 @@ func (ev *evaluator) sweep(ctx context.Context, sets []set, w io.Writer) error {
 	}
 	for _, text := range ev.values {
 		name, values, _ := strings.Cut(text, "=")
-		for _, v := range strings.Split(values, "/") {
+		for v := range strings.SplitSeq(values, "/") {
 			p := settings[0]
 			if err := setParam(&p, name+"="+v); err != nil {
 				return err

@@ -37,7 +37,7 @@ func (l formatList) String() string {
 }
 
 func parseFormats(text string) (all formatList, err error) {
-	for _, word := range strings.Split(text, ",") {
+	for word := range strings.SplitSeq(text, ",") {
 		formats := export.Formats()
 		if word != "all" {
 			f, err := export.ParseFormat(word)

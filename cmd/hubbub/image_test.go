@@ -6,6 +6,7 @@ import (
 	"archive/tar"
 	"encoding/json"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -94,9 +95,7 @@ func TestImage(t *testing.T) {
 	}
 	files := map[string][]byte{}
 	for _, layer := range manifest[0].Layers {
-		for name, b := range imageFiles(t, strings.NewReader(string(parts[layer]))) {
-			files[name] = b
-		}
+		maps.Copy(files, imageFiles(t, strings.NewReader(string(parts[layer]))))
 	}
 	for name := range files {
 		if !slices.Contains([]string{"hubbub", "data", "etc", "etc/ssl", "etc/ssl/certs", "etc/ssl/certs/ca-certificates.crt"}, name) {

@@ -95,7 +95,7 @@ func TestReconnect(t *testing.T) {
 func checkPaired(t *testing.T, events string) {
 	t.Helper()
 	line := protocol.NewTimeline()
-	for _, raw := range strings.Split(strings.TrimSpace(events), "\n") {
+	for raw := range strings.SplitSeq(strings.TrimSpace(events), "\n") {
 		e := testkit.Must(protocol.ParseEvent([]byte(raw)))(t)
 		line.Apply(e)
 	}

@@ -61,7 +61,7 @@ func TestWireOutputHasNoSecrets(t *testing.T) {
 	var kinds []string
 	records := map[string]wireRecord{}
 	last := wireRecord{}
-	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(out), "\n") {
 		var r wireRecord
 		var plain any
 		if err := json.Unmarshal([]byte(line), &plain); err != nil {
@@ -156,7 +156,7 @@ func TestScreenWire(t *testing.T) {
 	}
 	text := testkit.Must(os.ReadFile(files[0]))(t)
 	seen := map[string]bool{}
-	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n") {
 		var r wireRecord
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatalf("%v: %q", err, line)

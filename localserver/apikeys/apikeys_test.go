@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -208,10 +209,7 @@ func forgeries(t testing.TB, key signingKey, good string, now time.Time) map[str
 		return h
 	}
 	without := func(field string, value any) map[string]any {
-		b := map[string]any{}
-		for k, v := range body {
-			b[k] = v
-		}
+		b := maps.Clone(body)
 		if delete(b, field); value != nil {
 			b[field] = value
 		}

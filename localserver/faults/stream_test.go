@@ -25,7 +25,7 @@ import (
 // plan is a plan of faults that are separated by spaces.
 func plan(t *testing.T, specs string) (faults Plan) {
 	t.Helper()
-	for _, spec := range strings.Fields(specs) {
+	for spec := range strings.FieldsSeq(specs) {
 		f := testkit.Must(Parse(spec))(t)
 		faults = append(faults, f)
 	}

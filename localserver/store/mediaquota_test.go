@@ -185,7 +185,7 @@ func TestAccountStorageAfterAnAbandonedWrite(t *testing.T) {
 	s := openQuota(t, dir)
 	w := testkit.Must(s.CreateMedia(context.Background(), "a", "x", time.Now))(t)
 	testkit.NoError(t, w.Reserve(quota))
-	s.uses(t, "a", time.Now(), quota)
+	s.uses(t, time.Now(), quota)
 	testkit.Must(w.Write(noise(quota/2, 1)))(t)
 	over(t, s.write("a", "y", 1, true, time.Now()))
 	testkit.NoError(t, s.Close())

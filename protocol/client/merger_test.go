@@ -33,7 +33,7 @@ func merged(t *testing.T, script string) string {
 			}
 		}
 	}
-	for _, line := range strings.Split(script, ";") {
+	for line := range strings.SplitSeq(script, ";") {
 		var word, label, match string
 		var at float64
 		_, _ = fmt.Sscan(line, &word, &at, &label, &match)

@@ -160,7 +160,7 @@ func TestKeepsThePace(t *testing.T) {
 	l := s.open(ResilientOptions{Limit: time.Minute}, nil)
 	go func() {
 		defer func() { _ = l.EndOfStream() }()
-		for seq := int64(0); seq < 60; seq++ {
+		for seq := range int64(60) {
 			if l.Send(seq, marked(seq)) != nil {
 				return
 			}

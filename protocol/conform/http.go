@@ -144,7 +144,7 @@ func (p *prober) learnSecrets(body []byte) {
 	}
 	p.secrets.Learn(made.URL)
 	if u, err := url.Parse(made.URL); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
-		for _, part := range strings.Split(u.Path, "/") {
+		for part := range strings.SplitSeq(u.Path, "/") {
 			if len(part) > 24 { // a signature, not a name
 				p.secrets.Add(part)
 			}

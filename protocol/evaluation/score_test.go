@@ -63,7 +63,7 @@ func regions(times ...float64) (all []protocol.UEMRegion) {
 // turns reads "A 0 10, B 5 7" as turns of file f.
 func turns(text string) []protocol.FileTurn {
 	var all []protocol.FileTurn
-	for _, field := range strings.Split(text, ",") {
+	for field := range strings.SplitSeq(text, ",") {
 		var t protocol.FileTurn
 		if n, _ := fmt.Sscan(field, &t.Speaker, &t.Start, &t.End); n == 3 {
 			t.File = "f"

@@ -116,7 +116,7 @@ type letter [letterHeight]uint8
 
 func parseFont(table string) map[rune]letter {
 	out := map[rune]letter{' ': {}}
-	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
 		fields := strings.Fields(line)
 		var l letter
 		for i, row := range fields[1:] {

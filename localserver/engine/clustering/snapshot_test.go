@@ -40,8 +40,8 @@ func TestSnapshotFields(t *testing.T) {
 		"storedSegment.continues": "kept",
 	}
 	for _, typ := range []reflect.Type{reflect.TypeFor[Clusterer](), reflect.TypeFor[speaker](), reflect.TypeFor[memory](), reflect.TypeFor[storedSegment]()} {
-		for i := range typ.NumField() {
-			name := typ.Name() + "." + typ.Field(i).Name
+		for field := range typ.Fields() {
+			name := typ.Name() + "." + field.Name
 			if known[name] == "" {
 				t.Errorf("it is not decided whether a snapshot needs %s", name)
 			}

@@ -45,9 +45,9 @@ func TestChannelFields(t *testing.T) {
 		"fft":     "space", "frame": "space", "power": "space", "energy": "space",
 	}
 	typ := reflect.TypeFor[Stream]()
-	for i := range typ.NumField() {
-		if name := typ.Field(i).Name; known[name] == "" {
-			t.Errorf("the list lacks %s", name)
+	for field := range typ.Fields() {
+		if known[field.Name] == "" {
+			t.Errorf("the list lacks %s", field.Name)
 		}
 	}
 	if typ.NumField() != len(known) {
