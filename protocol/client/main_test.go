@@ -7,4 +7,4 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-func TestMain(m *testing.M) { testkit.NoProxy(); os.Exit(testkit.Run(m)) }
+func TestMain(m *testing.M) { testkit.NoProxy(); testkit.Parallel(8); os.Exit(testkit.Run(m)) }

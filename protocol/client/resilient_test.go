@@ -135,6 +135,7 @@ func TestGap(t *testing.T) {
 // TestKeepsThePace sends a file that was held up: never more than 5 s ahead
 // of what the new stream's clock allows, and nothing of it is lost.
 func TestKeepsThePace(t *testing.T) {
+	t.Parallel()
 	s := &lossyService{t: t, resumes: true}
 	var began time.Time
 	var worst time.Duration
@@ -193,6 +194,7 @@ func refuse(status int, header ...string) func(http.ResponseWriter) bool {
 // TestObeysRetryAfter waits as long as the service asks, and tries a failing
 // one again.
 func TestObeysRetryAfter(t *testing.T) {
+	t.Parallel()
 	s := &lossyService{t: t, resumes: true}
 	s.creates = []func(http.ResponseWriter) bool{nil, refuse(503), refuse(429, "Retry-After", "1")}
 	s.streams = []script{s.receives(0, 3, cutConnection), s.receives(1, -1, closeNormally)}
@@ -278,6 +280,7 @@ func TestSourceThatPausesOften(t *testing.T) {
 // TestEndThatIsAlwaysLost: a service that loses each stream after the end of the input, however late,
 // is given up at the limit.
 func TestEndThatIsAlwaysLost(t *testing.T) {
+	t.Parallel()
 	s := &lossyService{t: t, resumes: true}
 	for i := range 10_000 {
 		s.streams = append(s.streams, s.receives(i, -1, cutConnection))
@@ -293,6 +296,7 @@ func TestEndThatIsAlwaysLost(t *testing.T) {
 // TestReconnectLimit ends with the reason, and does not try what is refused for
 // good.
 func TestReconnectLimit(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		limit    time.Duration
 		create   func(http.ResponseWriter) bool

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"hubbub/capture"
@@ -142,23 +143,25 @@ func TestBrokenDisk(t *testing.T) {
 		"event": func(w *Writer) { _ = w.events.Close(); w.Event(0, e) },
 		"turn":  func(w *Writer) { _ = w.turns.Close(); w.Turn(protocol.Turn{Speaker: "A", End: 1}) },
 	} {
-		w := create(t)
-		changed := make(chan struct{}, 1)
-		w.changed = changed
-		fail(w)
-		<-changed
-		for seq := range int64(audioQueue + 10) {
-			w.Audio(chunk(seq))
-		}
-		w.Event(0, e)
-		w.Turn(protocol.Turn{Speaker: "A", End: 1})
-		err := w.Close(nil)
-		if err == nil || !strings.HasPrefix(err.Error(), "recording stopped at ") || !errors.Is(w.Status().Failure.Err, os.ErrClosed) || hint.Of(err) == "" {
-			t.Errorf("%s: %v", what, err)
-		}
-		if w.dropped.Load() != 0 || len(changed) != 0 {
-			t.Errorf("%s: %d chunks count as dropped, %d more reports", what, w.dropped.Load(), len(changed))
-		}
+		synctest.Test(t, func(t *testing.T) {
+			w := create(t)
+			changed := make(chan struct{}, 1)
+			w.changed = changed
+			fail(w)
+			<-changed
+			for seq := range int64(audioQueue + 10) {
+				w.Audio(chunk(seq))
+			}
+			w.Event(0, e)
+			w.Turn(protocol.Turn{Speaker: "A", End: 1})
+			err := w.Close(nil)
+			if err == nil || !strings.HasPrefix(err.Error(), "recording stopped at ") || !errors.Is(w.Status().Failure.Err, os.ErrClosed) || hint.Of(err) == "" {
+				t.Errorf("%s: %v", what, err)
+			}
+			if w.dropped.Load() != 0 || len(changed) != 0 {
+				t.Errorf("%s: %d chunks count as dropped, %d more reports", what, w.dropped.Load(), len(changed))
+			}
+		})
 	}
 }
 
@@ -267,21 +270,25 @@ func recorded(t *testing.T, path string) []float32 {
 // TestRecordingInProgress: a second after a chunk, the audio is complete although the
 // writer gets no other one and is not closed.
 func TestRecordingInProgress(t *testing.T) {
-	w := create(t)
-	defer func() { testkit.NoError(t, w.Close(nil)) }()
-	for seq := range int64(3) {
-		c := chunk(seq)
-		copy(c.Samples, ramp(seq))
-		w.Audio(c)
-		size := audiofile.WAVHeaderBytes + 2*capture.ChunkSamples*(seq+1)
-		testkit.Eventually(t, "a complete file", func() bool {
+	synctest.Test(t, func(t *testing.T) {
+		w := create(t)
+		defer func() { testkit.NoError(t, w.Close(nil)) }()
+		for seq := range int64(3) {
+			c := chunk(seq)
+			copy(c.Samples, ramp(seq))
+			w.Audio(c)
+			time.Sleep(saveInterval)
+			synctest.Wait()
 			b := testkit.Must(os.ReadFile(w.Path(AudioFile)))(t)
-			return int64(len(b)) == size && bytes.Equal(b[:audiofile.WAVHeaderBytes], audiofile.WAVHeader(size-audiofile.WAVHeaderBytes))
-		})
-	}
-	if want := slices.Concat(ramp(0), ramp(1), ramp(2)); !slices.Equal(recorded(t, w.Path(AudioFile)), want) {
-		t.Error("another recording")
-	}
+			size := audiofile.WAVHeaderBytes + 2*capture.ChunkSamples*(seq+1)
+			if int64(len(b)) != size || !bytes.Equal(b[:audiofile.WAVHeaderBytes], audiofile.WAVHeader(size-audiofile.WAVHeaderBytes)) {
+				t.Errorf("%d bytes, want a complete file of %d", len(b), size)
+			}
+		}
+		if want := slices.Concat(ramp(0), ramp(1), ramp(2)); !slices.Equal(recorded(t, w.Path(AudioFile)), want) {
+			t.Error("another recording")
+		}
+	})
 }
 
 // ramp is a chunk that differs from those around it.

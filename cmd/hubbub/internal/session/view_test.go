@@ -115,16 +115,18 @@ func TestReconnection(t *testing.T) {
 // TestScreenThatWasClosed: while the service finishes, the normal screen says what is waited
 // for and what happens.
 func TestScreenThatWasClosed(t *testing.T) {
-	var errs testkit.Buffer
-	d := &fullScreen{streams: Streams{Stderr: &errs}, mailbox: make(chan tui.Msg, 1)}
-	for _, text := range []string{"on the screen", "below it"} {
-		testkit.NoError(t, d.notice(text, true))
-		d.quit()
-	}
-	testkit.Eventually(t, "the report", func() bool { return strings.Contains(errs.String(), "waiting for the last turns") })
-	if text := errs.String(); strings.Contains(text, "on the screen") || !strings.Contains(text, "hubbub: below it\n") || !strings.Contains(text, "ctrl+c") {
-		t.Errorf("%q", text)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var errs testkit.Buffer
+		d := &fullScreen{streams: Streams{Stderr: &errs}, mailbox: make(chan tui.Msg, 1)}
+		for _, text := range []string{"on the screen", "below it"} {
+			testkit.NoError(t, d.notice(text, true))
+			d.quit()
+		}
+		testkit.Equal(t, errs.String(), "hubbub: below it\n", "at once")
+		time.Sleep(waitShown)
+		synctest.Wait()
+		testkit.Contains(t, errs.String(), "waiting for the last turns; ctrl+c")
+	})
 }
 
 // hinted is a display that names the command for joining labels.
