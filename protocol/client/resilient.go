@@ -32,6 +32,8 @@ const (
 	// maxAhead is how far the audio may run ahead of real time on the clock of a
 	// stream: services close beyond 5 s.
 	maxAhead = 4700 * time.Millisecond
+	// maxMoved is how much later than it was announced a stream may begin: a chunk, and the roundings of floats.
+	maxMoved = protocol.ChunkDuration * 3 / 2
 	// ackTimeout is how long a service may take to answer the ping behind its
 	// first chunk; after that the chunk counts as received.
 	ackTimeout = 3 * time.Second
@@ -290,16 +292,37 @@ func (r *ResilientStream) resume(lost *Stream, info CloseInfo) (next *Stream, er
 
 // openNext makes one attempt to open the next stream.
 func (r *ResilientStream) openNext(ctx context.Context) (s *Stream, resumed bool, at attemptStep, err error) {
+	live, begins, err := r.createNext(ctx)
+	if err != nil {
+		return nil, false, creating, err
+	}
+	// With a microphone that was without a connection for long, a slow request has moved the begin that it named.
+	if now, known := r.buffer.wouldRewind(r.merger.cut); known && now-begins > maxMoved.Seconds() {
+		if again, _, err := r.createNext(ctx); err == nil {
+			live = again
+		}
+	}
+	s, err = r.client.OpenStream(ctx, live.URL)
+	if err != nil {
+		return nil, false, opening, err
+	}
+	r.mu.Lock()
+	r.id = live.ID
+	r.mu.Unlock()
+	return s, live.Resumed, opening, nil
+}
+
+// createNext asks for the next stream. begins is where its audio begins if it is opened at once, in seconds.
+func (r *ResilientStream) createNext(ctx context.Context) (live protocol.LiveStream, begins float64, err error) {
+	begins, known := r.buffer.wouldRewind(r.merger.cut)
 	input := r.o.input()
 	if !r.withoutResume {
 		input["resume"] = r.id // which only this goroutine changes
-		// For watchers: where the new stream begins. With a microphone that was
-		// without a connection for long, it is later by the time of this attempt.
-		if at, known := r.buffer.wouldRewind(r.merger.cut); known {
-			input["resumeAt"] = r.current().serviceTime(at)
+		if known {             // for watchers
+			input["resumeAt"] = r.current().serviceTime(begins)
 		}
 	}
-	live, err := r.client.CreateOnce(ctx, input)
+	live, err = r.client.CreateOnce(ctx, input)
 	rejected := func() bool {
 		response, ok := errors.AsType[*ResponseError](err)
 		return ok && response.Status == http.StatusBadRequest
@@ -315,17 +338,7 @@ func (r *ResilientStream) openNext(ctx context.Context) (s *Stream, resumed bool
 		r.withoutResume = true
 		live, err = r.client.CreateOnce(ctx, r.o.input())
 	}
-	if err != nil {
-		return nil, false, creating, err
-	}
-	s, err = r.client.OpenStream(ctx, live.URL)
-	if err != nil {
-		return nil, false, opening, err
-	}
-	r.mu.Lock()
-	r.id = live.ID
-	r.mu.Unlock()
-	return s, live.Resumed, opening, nil
+	return live, begins, err
 }
 
 // replaceStream puts a new stream in the place of the lost one.

@@ -120,6 +120,7 @@ func TestGap(t *testing.T) {
 		t.Fatalf("the second stream got %v, want from %d on", s.got[1], first)
 	}
 	at := protocol.Round1ms(chunkTime(first))
+	testkit.Equal(t, s.begins, any(at), "what watchers are told")
 	testkit.EqualSlices(t, lines, []string{"start 0.2 A", "end 1.1 A", fmt.Sprintf("start %g A#2", at), fmt.Sprintf("end %g A#2", at+1)}, "events")
 	if gaps := l.State().Gaps; len(gaps) != 1 || gaps[0].Start != 1.1 || gaps[0].End != at || changes[1].Gap.End != at {
 		t.Errorf("gaps %v, change %v, want 1.1 to %g", gaps, changes[1].Gap, at)

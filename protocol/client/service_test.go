@@ -162,6 +162,7 @@ type lossyService struct {
 
 	mu     sync.Mutex
 	asked  []string // bodies of the requests
+	begins any      // resumeAt of the newest request
 	from   []string // their connections
 	when   []time.Time
 	opened int
@@ -178,7 +179,7 @@ func (s *lossyService) create(w http.ResponseWriter, r *http.Request) {
 	if body["voiceprints"] != nil {
 		asked += " with voiceprints"
 	}
-	s.asked = append(s.asked, asked)
+	s.asked, s.begins = append(s.asked, asked), body["resumeAt"]
 	s.from = append(s.from, r.RemoteAddr)
 	s.when = append(s.when, time.Now())
 	s.mu.Unlock()
