@@ -36,10 +36,17 @@ func (w *Watcher) resumed() (next *Stream) {
 	w.reconnect.awaitSender(lost)
 	w.deliver(Update{Change: &ConnectionChange{Lost: lost}})
 	var by protocol.LiveStatus
-	err = w.reconnect.run(w.ctx, func(ctx context.Context) (_ attemptStep, err error) {
-		next, by, err = w.openResumed(ctx)
-		return watching, err
-	})
+	if w.canFollow(status.ResumedBy) { // a watcher of the past need not wait
+		call, cancel := context.WithTimeout(w.ctx, attemptTimeout)
+		next, by, err = w.openSuccessor(call, status.ResumedBy)
+		cancel()
+	}
+	if next == nil {
+		err = w.reconnect.run(w.ctx, func(ctx context.Context) (_ attemptStep, err error) {
+			next, by, err = w.openResumed(ctx)
+			return watching, err
+		})
+	}
 	w.reconnect.connected()
 	if errors.Is(err, errClosedHere) { // else the end of the stream itself counts
 		w.info.Err = err
@@ -68,11 +75,16 @@ func (w *Watcher) openResumed(ctx context.Context) (next *Stream, by protocol.Li
 	case !w.canFollow(status.ResumedBy):
 		return nil, by, nil
 	}
-	if by, err = w.client.StreamStatus(ctx, status.ResumedBy); err != nil {
+	return w.openSuccessor(ctx, status.ResumedBy)
+}
+
+// openSuccessor opens the stream that resumes the newest one.
+func (w *Watcher) openSuccessor(ctx context.Context, id string) (next *Stream, by protocol.LiveStatus, err error) {
+	if by, err = w.client.StreamStatus(ctx, id); err != nil {
 		return nil, by, err
 	}
-	by.ID = status.ResumedBy
-	next, err = w.client.openWatch(ctx, by.ID, 0, w.words)
+	by.ID = id
+	next, err = w.client.openWatch(ctx, id, 0, w.words)
 	return next, by, err
 }
 

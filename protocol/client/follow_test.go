@@ -106,11 +106,15 @@ func TestWatcherFollows(t *testing.T) {
 	}
 }
 
-// What the sender could not send is a gap.
+// What the sender could not send is a gap. A watcher of the past does not wait for what the sender did long ago.
 func TestWatcherFollowsAcrossGap(t *testing.T) {
 	c := resumedService(t, func(int) string { return `,"resumedBy":"second"` },
 		closes(websocket.CloseNormalClosure, "error: connection lost", event("start", 1, "A"), event("end", 2, "A"), state(2.5)),
 		closes(websocket.CloseNormalClosure, "done", event("start", 0, "A"), event("end", 1, "A")))
+	c.config.backOff = func(n int, _ error) time.Duration {
+		t.Errorf("waits for attempt %d", n)
+		return 0
+	}
 	got, _ := watchAll(t, c, time.Minute)
 	if want := []string{"start A 1", "end A 2", "state 2.5", "lost", "continues true {2.5 4}", "start A 4", "end A 5"}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got  %v\nwant %v", got, want)
