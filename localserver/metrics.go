@@ -79,7 +79,7 @@ func newMetrics(s *Server) *metrics {
 		"what", map[string]func() int64{"frame": c.FrameErrors.Load, "event": c.Dropped.Load, "journal": c.Lost.Load, "watch": c.WatchErrors.Load})
 	m.registerJobs(s)
 	m.counters("hubbub_words_total", "Turns of streams that asked for words: recognised, failed, or dropped because too many waited.",
-		"result", map[string]func() int64{"recognised": c.WordsRecognised.Load, "failed": c.WordsFailed.Load, "dropped": c.WordsDropped.Load})
+		"result", map[string]func() int64{"recognised": c.Words.Recognised.Load, "failed": c.Words.Failed.Load, "dropped": c.Words.Dropped.Load})
 	m.counter("hubbub_events_moved_total", "Timestamps of the engine that were corrected.", nil, c.Moved.Load)
 	return m
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hubbub/localserver/store"
+	"hubbub/protocol/words"
 )
 
 // Counters count what the streams and watchers of a server have done.
@@ -20,7 +21,7 @@ type Counters struct {
 	SlowWatchers         atomic.Int64 // disconnected because they did not read
 	WatchErrors          atomic.Int64 // error messages that were not passed on to watchers
 
-	WordsRecognised, WordsFailed, WordsDropped atomic.Int64 // turns, of streams that have ended
+	Words words.Stats // turns of streams that asked for words
 
 	// OnChunk, unless nil, is called after each chunk with the time that the
 	// diarizer took for it and the time since it arrived. Streams call it

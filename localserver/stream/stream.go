@@ -157,7 +157,7 @@ func (s *Stream) Run(ctx context.Context, drain <-chan struct{}) {
 		s.tellWatchers(end.message)
 		s.journal.publishProgress(false) // before the record says that the stream is over
 	}
-	s.words.finish(ctx, end == endOfStream, s.counters) // before the record says that everything is stored
+	s.words.finish(ctx, end == endOfStream) // before the record says that everything is stored
 	kept := s.recordEnd(ctx, &end)
 	sent := end
 	if end.code == websocket.CloseNormalClosure && !(kept && end.status == store.Done) {

@@ -33,6 +33,7 @@ func startTranscript(r words.Recogniser, s *Stream) *transcript {
 	t := &transcript{writer: s.writer, journal: s.journal, open: map[string]float64{}}
 	t.queue = words.NewQueue(words.Options{
 		Recogniser: r,
+		Stats:      &s.counters.Words,
 		Deliver:    func(_ context.Context, turn protocol.Turn) { t.send(turn) },
 		Failed: func(err error) {
 			s.log.Warn("the speech recogniser failed", "error", err)
@@ -72,7 +73,7 @@ func (t *transcript) event(e protocol.Event) {
 }
 
 // finish ends the queue: after the last words, or at once and when ctx ends.
-func (t *transcript) finish(ctx context.Context, wait bool, c *Counters) {
+func (t *transcript) finish(ctx context.Context, wait bool) {
 	if t == nil {
 		return
 	}
@@ -86,8 +87,4 @@ func (t *transcript) finish(ctx context.Context, wait bool, c *Counters) {
 		cancel()
 	}
 	t.queue.Drain(ctx)
-	stats := t.queue.Stats()
-	c.WordsRecognised.Add(stats.Recognised)
-	c.WordsFailed.Add(stats.Failed)
-	c.WordsDropped.Add(stats.Dropped)
 }

@@ -56,6 +56,9 @@ func TestCloseWithoutWords(t *testing.T) {
 				client := s.open(turns, func(c *Config) { c.Recogniser, c.Unpaced = recogniser, true })
 				client.chunks(10)
 				time.Sleep(2 * time.Second) // the first turn was recognised, or failed
+				if n := s.counters.Words.Recognised.Load() + s.counters.Words.Failed.Load(); n != 1 {
+					t.Errorf("%d turns are counted while the stream goes on", n)
+				}
 				client.chunks(10)
 				time.Sleep(time.Millisecond)
 				client.endOfStream()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -29,8 +30,8 @@ const (
 
 // Stats counts turns.
 type Stats struct {
-	Recognised, Failed int64
-	Dropped            int64 // the queue was full
+	Recognised, Failed atomic.Int64
+	Dropped            atomic.Int64 // the queue was full
 }
 
 // Options are what a Queue needs.
@@ -43,6 +44,8 @@ type Options struct {
 	Failed func(error)
 	// Track is the track that a turn is of, from 0 on; nil = there is one.
 	Track func(protocol.Turn) int
+	// Stats, unless nil, counts what becomes of the turns, also those of other queues.
+	Stats *Stats
 }
 
 // Queue recognises the finished turns of a session in order, at most two at a
@@ -56,14 +59,14 @@ type Queue struct {
 	turns  chan protocol.Turn
 	done   sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
-	stats  Stats
+	mu     sync.Mutex    // guards what follows
 	next   time.Duration // the interval after the next failure; firstInterval unless the last attempt failed
 	resume time.Time     // no turn is recognised before
 }
 
 // NewQueue starts a queue.
 func NewQueue(o Options) *Queue {
+	o.Stats = cmp.Or(o.Stats, new(Stats))
 	q := &Queue{o: o, audio: tracks{of: o.Track}, next: firstInterval, turns: make(chan protocol.Turn, maxWaiting)}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	q.done.Go(q.run)
@@ -80,19 +83,13 @@ func (q *Queue) Turn(t protocol.Turn) bool {
 	case q.turns <- t:
 		return true
 	default:
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.stats.Dropped++
+		q.o.Stats.Dropped.Add(1)
 		return false
 	}
 }
 
 // Stats counts what became of the turns.
-func (q *Queue) Stats() Stats {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.stats
-}
+func (q *Queue) Stats() *Stats { return q.o.Stats }
 
 // Drain ends the queue after the turns that were added, or when ctx ends. Turn must
 // not be called any more.
@@ -184,9 +181,9 @@ func (q *Queue) recognise(parts [][]float32) string {
 			all = append(all, text)
 		}
 	}
+	q.o.Stats.Recognised.Add(1)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.stats.Recognised++
 	q.next = firstInterval
 	return clean(strings.Join(all, " "))
 }
@@ -196,8 +193,8 @@ func (q *Queue) failed(err error) {
 	if q.ctx.Err() != nil {
 		return
 	}
+	q.o.Stats.Failed.Add(1)
 	q.mu.Lock()
-	q.stats.Failed++
 	wait := q.next
 	if e, ok := errors.AsType[*Error](err); ok {
 		wait = max(wait, e.retryAfter)

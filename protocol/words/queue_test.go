@@ -66,8 +66,8 @@ func TestQueueKeepsTheOrderTwoAtOnce(t *testing.T) {
 		if len(got) != 6 || !slices.IsSortedFunc(got, func(a, b protocol.Turn) int { return int(a.Start - b.Start) }) || got[5].Text != "words" {
 			t.Errorf("delivered %v", got)
 		}
-		if most.Load() != atOnce || q.Stats().Recognised != 6 {
-			t.Errorf("%d at once, %+v", most.Load(), q.Stats())
+		if most.Load() != atOnce || q.Stats().Recognised.Load() != 6 {
+			t.Errorf("%d at once, %d recognised", most.Load(), q.Stats().Recognised.Load())
 		}
 	})
 }
@@ -125,8 +125,8 @@ func TestQueueWaitsAfterFailures(t *testing.T) {
 		if reported != 2 || delivered != 6 {
 			t.Errorf("reported %d times, want 2; delivered %d, want 6", reported, delivered)
 		}
-		if s := q.Stats(); s.Failed != 5 || s.Recognised != 1 {
-			t.Errorf("%+v", s)
+		if s := q.Stats(); s.Failed.Load() != 5 || s.Recognised.Load() != 1 {
+			t.Errorf("%d failed, %d recognised", s.Failed.Load(), s.Recognised.Load())
 		}
 		q.Close()
 	})
@@ -155,8 +155,8 @@ func TestQueueIsBoundedAndCounts(t *testing.T) {
 		for i := range 300 {
 			q.Turn(turnAt(float64(i % 8)))
 		}
-		if s := q.Stats(); s.Dropped < 300-maxWaiting-atOnce-2 {
-			t.Errorf("%+v", s)
+		if n := q.Stats().Dropped.Load(); n < 300-maxWaiting-atOnce-2 {
+			t.Error(n)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

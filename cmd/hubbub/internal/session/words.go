@@ -70,7 +70,7 @@ func (t *Transcriber) notices() (out []string) {
 		return nil
 	}
 	stats := t.queue.Stats()
-	if n := stats.Failed + stats.Dropped; n > 0 {
+	if n := stats.Failed.Load() + stats.Dropped.Load(); n > 0 {
 		out = append(out, fmt.Sprintf("turns without words, because the recogniser failed or was too slow: %d", n))
 	}
 	if n := t.late.Load(); n > 0 {
