@@ -180,7 +180,7 @@ func (w *Watcher) forwardRecord(ctx context.Context) *ending {
 		return nil
 	}
 	complete, end := w.forward(ctx, string(rec.Status))
-	if complete && rec.Status.Over() {
+	if end == nil && complete && rec.Status.Over() {
 		return streamOver(rec)
 	}
 	return end
@@ -231,8 +231,7 @@ func (w *Watcher) forward(ctx context.Context, status string) (complete bool, en
 			return false, end
 		}
 	}
-	w.sendState(status)
-	return true, nil
+	return true, w.sendState(ctx, status)
 }
 
 // pass sends a message of the stream, unless the client has it already or did not ask
@@ -281,15 +280,13 @@ func (w *Watcher) send(ctx context.Context, raw []byte) *ending {
 }
 
 // sendState sends the progress of the stream if it has changed. A client whose
-// queue is full gets the next one instead.
-func (w *Watcher) sendState(status string) {
+// queue is full gets the next one instead, while there is one. An end that is not nil
+// says how to disconnect it.
+func (w *Watcher) sendState(ctx context.Context, status string) *ending {
 	state := protocol.StreamState{Status: status, Timestamp: protocol.Round1ms(w.received.Seconds())}
-	if state == w.sent {
-		return
+	if state == w.sent || status == protocol.StatusRunning && len(w.writer.queue) == cap(w.writer.queue) {
+		return nil
 	}
-	select {
-	case w.writer.queue <- message{raw: protocol.NewStreamStateEvent(state).Raw}:
-		w.sent = state
-	default:
-	}
+	w.sent = state
+	return w.send(ctx, protocol.NewStreamStateEvent(state).Raw)
 }
