@@ -3,9 +3,8 @@
 package device
 
 import (
-	"bufio"
-	"bytes"
 	"os"
+	"regexp"
 	"strings"
 
 	"hubbub/protocol/hint"
@@ -29,7 +28,7 @@ func checkALSAConfig() error {
 			}
 			continue // as ALSA does
 		}
-		if definesAudio(raw) {
+		if definesAudio.Match(raw) {
 			return nil
 		}
 	}
@@ -37,14 +36,5 @@ func checkALSAConfig() error {
 		"the ALSA configuration defines no audio device: %s", path)
 }
 
-// definesAudio reports whether a configuration defines a PCM or includes
-// another file.
-func definesAudio(config []byte) bool {
-	for s := bufio.NewScanner(bytes.NewReader(config)); s.Scan(); {
-		line := strings.TrimSpace(s.Text())
-		if strings.HasPrefix(line, "pcm") || strings.HasPrefix(line, "<") || strings.HasPrefix(line, "@") {
-			return true
-		}
-	}
-	return false
-}
+// definesAudio finds the definition of a PCM, or the inclusion of another file.
+var definesAudio = regexp.MustCompile(`(?m)^\s*(pcm|<|@)`)
