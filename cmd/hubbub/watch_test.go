@@ -78,7 +78,7 @@ func TestWatchEnds(t *testing.T) {
 	sender := inTerminal(t, 120, 34, "live", "--input", talkFile(t, 0), "--server", way.url, "--api-key", "k", "--insecure")
 	sender.Shows(`others can watch: \? shows the stream   q quit`)
 	sender.Keys("?")
-	id := regexp.MustCompile(`stream ([0-9a-f-]{36}) `).FindStringSubmatch(sender.Shows(`stream [0-9a-f-]{36} `))[1]
+	id := regexp.MustCompile(`stream ([0-9a-f-]{36})`).FindStringSubmatch(sender.Shows(`stream [0-9a-f-]{36}`))[1]
 	interrupted := start(t, "watch", id, "--server", url, "--api-key", "k", "--insecure", "--accessible")
 	interrupted.line(`^Watching stream `)
 	interrupted.line(`^SPEAKER_00, `)
