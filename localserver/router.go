@@ -94,7 +94,7 @@ func (s *Server) jsonErrors(mux *http.ServeMux) http.Handler {
 		switch h, pattern := mux.Handler(r); {
 		case headerSize(r.Header) > maxHeader:
 			w.Header().Set("Connection", "close")
-			status, message = http.StatusRequestHeaderFieldsTooLarge, httpconn.HeadersTooLarge
+			status, message = http.StatusRequestHeaderFieldsTooLarge, "The request headers are too large"
 		case len(r.RequestURI) > maxTarget:
 			status, message = http.StatusRequestURITooLong, fmt.Sprintf("The address is longer than %d bytes", maxTarget)
 		case pattern != "" && isClean(r.URL.Path):

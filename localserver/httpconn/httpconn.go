@@ -24,9 +24,6 @@ import (
 // handshakeTimeout bounds the TLS handshake.
 const handshakeTimeout = 10 * time.Second
 
-// HeadersTooLarge is the message for headers that are too large.
-const HeadersTooLarge = "The request headers are too large"
-
 // Listener accepts connections for an http.Server.
 type Listener struct {
 	net.Listener
@@ -115,28 +112,13 @@ func (c *Conn) Write(p []byte) (int, error) {
 		return c.Conn.Write(p)
 	}
 	line, _, _ := strings.Cut(string(p), "\r\n")
-	fields := strings.SplitN(line, " ", 3)
-	status, err := strconv.Atoi(fields[min(1, len(fields)-1)])
+	_, line, _ = strings.Cut(line, " ")
+	code, text, _ := strings.Cut(line, " ") // such as Bad Request: missing required Host header
+	status, err := strconv.Atoi(code)
 	if err != nil {
 		return c.Conn.Write(p)
 	}
-	message := "The request could not be read"
-	switch status {
-	case http.StatusBadRequest:
-		message = "The request is not valid HTTP"
-		if _, detail, ok := strings.Cut(line, ": "); ok { // one of the texts of net/http
-			message += ": " + detail
-		}
-	case http.StatusExpectationFailed:
-		message = "The only valid Expect is 100-continue"
-	case http.StatusRequestHeaderFieldsTooLarge:
-		message = HeadersTooLarge
-	case http.StatusNotImplemented:
-		message = "The only valid Transfer-Encoding is chunked"
-	case http.StatusHTTPVersionNotSupported:
-		message = "The versions of HTTP are 1.0 and 1.1"
-	}
-	c.listener.Reject(c.Conn, status, message)
+	c.listener.Reject(c.Conn, status, "The request could not be read: "+text)
 	return len(p), nil
 }
 

@@ -107,13 +107,13 @@ var unread = map[string]struct {
 	status  int
 	message string
 }{
-	"no HTTP":           {"this is no HTTP\r\n\r\n", 400, "The request is not valid HTTP"},
-	"invalid host":      {"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 400, "The request is not valid HTTP: malformed Host header"},
-	"no host":           {"GET / HTTP/1.1\r\n\r\n", 400, "The request is not valid HTTP: missing required Host header"},
-	"expectation":       {"POST / HTTP/1.1\r\nHost: x\r\nExpect: x\r\nContent-Length: 1\r\n\r\nx", 417, "The only valid Expect is 100-continue"},
-	"large headers":     {"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 16<<10) + "\r\n\r\n", 431, HeadersTooLarge},
-	"transfer encoding": {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: x\r\n\r\n", 501, "The only valid Transfer-Encoding is chunked"},
-	"version":           {"GET / HTTP/3.7\r\nHost: x\r\n\r\n", 505, "The versions of HTTP are 1.0 and 1.1"},
+	"no HTTP":           {"this is no HTTP\r\n\r\n", 400, "Bad Request"},
+	"invalid host":      {"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 400, "Bad Request: malformed Host header"},
+	"no host":           {"GET / HTTP/1.1\r\n\r\n", 400, "Bad Request: missing required Host header"},
+	"expectation":       {"POST / HTTP/1.1\r\nHost: x\r\nExpect: x\r\nContent-Length: 1\r\n\r\nx", 417, "Expectation Failed"},
+	"large headers":     {"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 16<<10) + "\r\n\r\n", 431, "Request Header Fields Too Large"},
+	"transfer encoding": {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: x\r\n\r\n", 501, "Not Implemented"},
+	"version":           {"GET / HTTP/3.7\r\nHost: x\r\n\r\n", 505, "HTTP Version Not Supported: unsupported protocol version"},
 }
 
 // A request that cannot be read is passed to Reject, also after one that a handler
@@ -136,7 +136,7 @@ func TestUnreadRequests(t *testing.T) {
 					}
 					_, _ = io.WriteString(conn, c.request)
 					res := testkit.Must(http.ReadResponse(in, nil))(t)
-					if message := res.Header.Get(messageHeader); res.StatusCode != c.status || message != c.message {
+					if message := res.Header.Get(messageHeader); res.StatusCode != c.status || message != "The request could not be read: "+c.message {
 						t.Errorf("%d %q", res.StatusCode, message)
 					}
 					if rest, err := io.ReadAll(in); len(rest) > 0 || err != nil {
@@ -193,11 +193,11 @@ func TestOnlyResponsesOfNetHTTPAreReplaced(t *testing.T) {
 		write   string
 		want    string // "" = as it was written
 	}{
-		"a status that net/http may get": {nil, "HTTP/1.1 418 I'm a teapot\r\n\r\n", "418 The request could not be read"},
-		"of HTTP/1.0":                    {nil, "HTTP/1.0 505 x\r\n\r\n", "505 The versions of HTTP are 1.0 and 1.1"},
+		"a status that net/http may get": {nil, "HTTP/1.1 418 I'm a teapot\r\n\r\n", "418 The request could not be read: I'm a teapot"},
+		"of HTTP/1.0":                    {nil, "HTTP/1.0 505 x\r\n\r\n", "505 The request could not be read: x"},
 		"continue":                       {func(c *Conn) { c.handled.Store(true) }, "HTTP/1.1 100 Continue\r\n\r\n", ""},
 		"of a handler":                   {func(c *Conn) { c.handled.Store(true) }, bad, ""},
-		"idle again":                     {func(c *Conn) { c.handled.Store(true); State(c, http.StateIdle) }, bad, "400 The request is not valid HTTP"},
+		"idle again":                     {func(c *Conn) { c.handled.Store(true); State(c, http.StateIdle) }, bad, "400 The request could not be read: Bad Request"},
 		"active":                         {func(c *Conn) { c.handled.Store(true); State(c, http.StateActive) }, bad, ""},
 		"no status":                      {nil, "HTTP/1.1", ""},
 		"no number":                      {nil, "HTTP/1.1 bad", ""},
