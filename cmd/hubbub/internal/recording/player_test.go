@@ -83,7 +83,7 @@ func TestTooManyMessages(t *testing.T) {
 	raw := testkit.Must(os.ReadFile(file))(t)
 	testkit.NoError(t, os.WriteFile(file, append(raw, strings.Repeat("0\n", 10)...), 0o600))
 	r := testkit.Must(Read(t.Context(), dir))(t)
-	if want := "lines of events.ndjson that are left out, because a recording has at most 4 messages: "; len(r.events) != 4 ||
+	if want := "lines of events.ndjson that are left out, because a recording has at most 4 of them: "; len(r.events) != 4 ||
 		!slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, want) }) {
 		t.Errorf("%d messages; %q", len(r.events), r.Warnings)
 	}
@@ -91,7 +91,7 @@ func TestTooManyMessages(t *testing.T) {
 	line := "SPEAKER a 1 0.5 1.0 <NA> <NA> A <NA> <NA>\n"
 	testkit.NoError(t, os.WriteFile(filepath.Join(dir, TurnsFile), []byte(strings.Repeat(line, 9)), 0o600))
 	r = testkit.Must(Read(t.Context(), dir))(t)
-	if want := "lines of turns.rttm that are left out, because a recording has at most 4 messages: 7"; len(r.events) != 4 || !slices.Contains(r.Warnings, want) {
+	if want := "lines of turns.rttm that are left out, because a recording has at most 2 of them: 7"; len(r.events) != 4 || !slices.Contains(r.Warnings, want) {
 		t.Errorf("%d messages; %q", len(r.events), r.Warnings)
 	}
 	for _, name := range []string{WordsFile, NotesFile, TurnsFile, EventsFile} {
@@ -143,7 +143,7 @@ func TestMissingArrival(t *testing.T) {
 // of the session then, whichever way the clock got there.
 func TestPlayer(t *testing.T) {
 	r := tape(t)
-	if r.Info.Name != "talk" || r.Info.Source != "ab" || r.Length != 9 || r.end != 9 || !slices.Contains(r.Warnings, "1 line is damaged in turns.rttm, skipped") {
+	if r.Info.Name != "talk" || r.Info.Source != "ab" || r.Length != 9 || r.end != 9 || !slices.Contains(r.Warnings, "damaged lines of turns.rttm, skipped: 1") {
 		t.Fatalf("%+v, length %v, end %v, warnings %q", r.Info, r.Length, r.end, r.Warnings)
 	}
 	now := time.Date(2032, 1, 1, 0, 0, 0, 0, time.UTC)

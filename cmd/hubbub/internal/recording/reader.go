@@ -112,21 +112,6 @@ func (r *Recording) warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }
 
-func (r *Recording) warnDamaged(n int, file string) {
-	switch {
-	case n == 1:
-		r.warn("1 line is damaged in %s, skipped", file)
-	case n > 1:
-		r.warn("%d lines are damaged in %s, skipped", n, file)
-	}
-}
-
-func (r *Recording) warnLeft(n int, file string) {
-	if n > 0 {
-		r.warn("lines of %s that are left out, because a recording has at most %d messages: %d", file, maxEvents, n)
-	}
-}
-
 // readFile reads one of the files; a missing one is not an error.
 func (r *Recording) readFile(name string) (raw []byte, found bool, err error) {
 	if err = regular(r.path(name), maxFile); err == nil {
@@ -139,6 +124,26 @@ func (r *Recording) readFile(name string) (raw []byte, found bool, err error) {
 		return nil, false, unreadable(err)
 	}
 	return raw, true, nil
+}
+
+// readLines passes the lines of one of the files to read, which reports whether a line is intact,
+// and counts them. Those beyond most are left out.
+func (r *Recording) readLines(name string, most int, read func(number int, line []byte) (intact bool)) (n int, found bool, err error) {
+	raw, found, err := r.readFile(name)
+	damaged := 0
+	for line := range bytes.Lines(raw) {
+		if n < most && !read(n, line) {
+			damaged++
+		}
+		n++
+	}
+	if damaged > 0 {
+		r.warn("damaged lines of %s, skipped: %d", name, damaged)
+	}
+	if n > most {
+		r.warn("lines of %s that are left out, because a recording has at most %d of them: %d", name, most, n-most)
+	}
+	return n, found, err
 }
 
 // regular is the error of a path that is no file, or one of more than most bytes. Of others, as a
@@ -181,34 +186,39 @@ func (r *Recording) readInfo() error {
 // readTurns reads turns.rttm and the name in it. The last line of a program that
 // was killed may be incomplete.
 func (r *Recording) readTurns() (turns []protocol.Turn, name string, err error) {
-	raw, _, err := r.readFile(TurnsFile)
-	if err != nil {
-		return nil, "", err
-	}
-	damaged, left := 0, 0
-	for line := range bytes.Lines(raw) {
-		if len(turns) >= maxEvents/2 {
-			left++
-			continue
-		}
+	_, _, err = r.readLines(TurnsFile, maxEvents/2, func(_ int, line []byte) bool {
 		read, err := protocol.ReadRTTM(bytes.NewReader(line))
-		if err != nil {
-			damaged++
-			continue
-		}
 		for _, t := range read {
 			turns, name = append(turns, t.Turn), t.File
 		}
-	}
-	r.warnDamaged(damaged, TurnsFile)
-	r.warnLeft(left, TurnsFile)
-	return turns, name, nil
+		return err == nil
+	})
+	return turns, name, err
 }
 
 // readEvents reads the messages with their arrivals. Without events.ndjson the
 // messages are made of the turns.
 func (r *Recording) readEvents(turns []protocol.Turn) error {
-	raw, found, err := r.readFile(EventsFile)
+	arrivals, arrived, err := r.readArrivals()
+	if err != nil {
+		return err
+	}
+	newest, starts := 0.0, false
+	lines, found, err := r.readLines(EventsFile, maxEvents, func(number int, line []byte) bool {
+		if len(bytes.TrimSpace(line)) == 0 {
+			return true
+		}
+		e, err := protocol.ParseEvent(line)
+		// A service may send JSON that is no event: that is part of the session.
+		// A line that is no JSON is damaged.
+		if err != nil && !json.Valid(bytes.TrimSpace(line)) {
+			return false
+		}
+		starts = starts || err == nil && e.Type == protocol.TypeSpeakerStart
+		newest = max(newest, r.place(&e, arrivals[number]))
+		r.events = append(r.events, timedEvent{newest, e})
+		return true
+	})
 	if err != nil {
 		return err
 	}
@@ -219,37 +229,10 @@ func (r *Recording) readEvents(turns []protocol.Turn) error {
 		r.eventsFromTurns(turns, "is missing")
 		return nil
 	}
-	arrivals, lines, err := r.readArrivals()
-	if err != nil {
-		return err
-	}
-	damaged, left, number, newest, starts := 0, 0, -1, 0.0, false
-	for line := range bytes.Lines(raw) {
-		number++
-		switch {
-		case len(bytes.TrimSpace(line)) == 0:
-			continue
-		case len(r.events) == maxEvents:
-			left++
-			continue
-		}
-		e, err := protocol.ParseEvent(line)
-		// A service may send JSON that is no event: that is part of the session.
-		// A line that is no JSON is damaged.
-		if err != nil && !json.Valid(bytes.TrimSpace(line)) {
-			damaged++
-			continue
-		}
-		starts = starts || err == nil && e.Type == protocol.TypeSpeakerStart
-		newest = max(newest, r.place(&e, arrivals[number]))
-		r.events = append(r.events, timedEvent{newest, e})
-	}
-	r.warnDamaged(damaged, EventsFile)
-	r.warnLeft(left, EventsFile)
 	switch {
 	case !starts && len(turns) > 0: // a power failure can leave a file of zeros
 		r.eventsFromTurns(turns, "has no turns")
-	case lines > 0 && lines != number+1 && !r.contains(turns): // a missing arrival moves those after it
+	case arrived > 0 && arrived != lines && !r.contains(turns): // a missing arrival moves those after it
 		r.eventsFromTurns(turns, "does not fit "+ArrivalsFile)
 	}
 	return nil
@@ -340,25 +323,16 @@ func (r *Recording) readAnnotations() error {
 }
 
 func (r *Recording) readWords() error {
-	raw, _, err := r.readFile(WordsFile)
-	if err != nil {
-		return err
-	}
-	damaged := 0
 	r.transcripts = map[protocol.Turn]string{}
-	for line := range bytes.Lines(raw) {
-		if len(r.transcripts) == protocol.MaxTurns {
-			break
-		}
+	_, _, err := r.readLines(WordsFile, protocol.MaxTurns, func(_ int, line []byte) bool {
 		var t protocol.Turn
-		if json.Unmarshal(line, &t) != nil {
-			damaged++
-			continue
+		err := json.Unmarshal(line, &t)
+		if err == nil {
+			r.transcripts[protocol.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End}] = t.Text
 		}
-		r.transcripts[protocol.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End}] = t.Text
-	}
-	r.warnDamaged(damaged, WordsFile)
-	return nil
+		return err == nil
+	})
+	return err
 }
 
 // addTranscripts gives finished turns their transcripts, also on the timeline.
