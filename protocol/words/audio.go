@@ -2,6 +2,7 @@ package words
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"hubbub/capture/audiofile"
@@ -58,7 +59,7 @@ func (t *tracks) take(turn protocol.Turn) (from float64, parts [][]float32) {
 type audio struct {
 	*audiofile.Recent
 	mu   sync.Mutex
-	used []span // what was recognised already, without overlap
+	used []span // what was recognised already
 }
 
 // span is a stretch in samples.
@@ -81,35 +82,24 @@ func (a *audio) take(start, end float64) (from float64, parts [][]float32) {
 	if turn.to <= turn.from {
 		return 0, nil
 	}
-	left := turn.to - turn.from
+	taken := make([]bool, len(samples))
 	for _, u := range a.used {
-		from, to := max(u.from, all.from), min(u.to, all.to)
-		if from < to {
-			clear(samples[from-all.from : to-all.from])
+		for n := max(u.from, all.from); n < min(u.to, all.to); n++ {
+			samples[n-all.from], taken[n-all.from] = 0, true
 		}
-		left -= max(min(u.to, turn.to)-max(u.from, turn.from), 0)
+	}
+	left := 0
+	for _, t := range taken[turn.from-all.from : turn.to-all.from] {
+		if !t {
+			left++
+		}
 	}
 	if float64(left) < MinTurn*sampleRate {
 		return 0, nil
 	}
-	a.use(turn)
-	return float64(all.from) / sampleRate, cut(samples)
-}
-
-// use notes that a stretch was recognised, and forgets those whose audio is gone.
-func (a *audio) use(s span) {
-	out := a.used[:0:0]
 	kept := a.Start()
-	for _, u := range a.used {
-		switch {
-		case u.to < kept:
-		case u.to < s.from || u.from > s.to:
-			out = append(out, u)
-		default:
-			s = span{min(s.from, u.from), max(s.to, u.to)}
-		}
-	}
-	a.used = append(out, s)
+	a.used = append(slices.DeleteFunc(a.used, func(u span) bool { return u.to < kept }), turn)
+	return float64(all.from) / sampleRate, cut(samples)
 }
 
 // cut cuts samples into parts of at most maxPart, at the quietest moment of the
