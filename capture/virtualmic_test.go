@@ -151,8 +151,8 @@ func (followingDevice) Source() string { return "Headset" }
 // plays, but when there is a microphone again.
 func TestLastMicrophoneStalls(t *testing.T) {
 	dir := capturetest.Programs(t, map[string]string{"pactl": `here=${0%/*}
-if [ -e "$here/connected" ]; then ` + strings.ReplaceAll(capturetest.Pactl, "\n", " ") + `
-else echo >> "$here/asked"; echo '[{"name":"out.monitor","properties":{"device.class":"monitor"}}]'; fi`})
+[ -e "$here/connected" ] || { echo >> "$here/asked"; printf 'Source #0\n\tMonitor of Sink: out\n'; exit; }
+` + capturetest.Pactl})
 	var opened atomic.Int32
 	d := newReopener(openWith(t, "", Mic, elapsed, func(string) (device.Stream, error) {
 		opened.Add(1)
