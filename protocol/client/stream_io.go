@@ -189,11 +189,11 @@ func (s *Stream) serviceDelay() time.Duration {
 // pong measures the round-trip time, and acknowledges the audio before the ping.
 // gorilla calls it from within the reader.
 func (s *Stream) pong(payload string) error {
-	now, took := time.Now(), time.Duration(0)
+	took := time.Duration(0)
 	if len(payload) == 8 {
-		took = s.acknowledge(binary.BigEndian.Uint64([]byte(payload)), now)
+		took = s.acknowledge(binary.BigEndian.Uint64([]byte(payload)), time.Now())
 	}
-	s.tracer.ponged(len(payload), took, now)
+	s.tracer.ponged(len(payload), took)
 	s.armRead()
 	return nil
 }

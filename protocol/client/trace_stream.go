@@ -4,17 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/trace"
 )
-
-// socketEvery is the minimum time between two queries of the socket's state: in real
-// time, every chunk has one.
-const socketEvery = protocol.ChunkDuration / 2
 
 // tracer is a client's trace.Tracer with the redactor in front of it.
 type tracer struct {
@@ -37,9 +32,6 @@ type streamTracer struct {
 	*tracer
 	stream int
 	socket net.Conn
-
-	mu    sync.Mutex
-	asked time.Time // when the socket was queried
 }
 
 // trace begins to trace a stream that was opened, before its goroutines are
@@ -69,15 +61,8 @@ func (t *streamTracer) put(r trace.Record) {
 	t.record(r)
 }
 
-// socketNow is the state of the socket; nil when it is not known or was queried
-// within socketEvery. The result is not changed afterwards.
-func (t *streamTracer) socketNow(now time.Time) *trace.SocketState {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if now.Sub(t.asked) < socketEvery && !t.asked.IsZero() {
-		return nil
-	}
-	t.asked = now
+// socketNow is the state of the socket; nil when it is not known.
+func (t *streamTracer) socketNow() *trace.SocketState {
 	if s, ok := trace.QuerySocket(t.socket); ok {
 		return &s
 	}
@@ -89,7 +74,7 @@ func (t *streamTracer) chunk(r trace.Record, begun, done time.Time, err error) {
 	if t == nil {
 		return
 	}
-	r.Stream, r.Took, r.Socket = t.stream, done.Sub(begun), t.socketNow(done)
+	r.Stream, r.Took, r.Socket = t.stream, done.Sub(begun), t.socketNow()
 	if err != nil {
 		r.Fault, r.Text = true, err.Error()
 		t.record(r)
@@ -133,11 +118,11 @@ func (t *streamTracer) message(text string) {
 }
 
 // ponged records a pong and the round-trip time; 0 = not known.
-func (t *streamTracer) ponged(size int, took time.Duration, now time.Time) {
+func (t *streamTracer) ponged(size int, took time.Duration) {
 	if t == nil {
 		return
 	}
-	t.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindPong, Size: size, Took: took, Socket: t.socketNow(now)})
+	t.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindPong, Size: size, Took: took, Socket: t.socketNow()})
 }
 
 // ended records how the stream ended.

@@ -104,8 +104,7 @@ type Record struct {
 	Raw json.RawMessage
 	Cut bool
 
-	// Socket is the state of the socket at the time; nil = not known, or recorded
-	// less than 50 ms before.
+	// Socket is the state of the socket at the time, of chunks and pongs; nil = not known.
 	Socket *SocketState
 }
 
