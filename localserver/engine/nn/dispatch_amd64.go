@@ -20,8 +20,6 @@ func rowBlock(left int) int {
 		return 6
 	case left >= 4:
 		return 4
-	case left >= 2:
-		return 2
 	}
 	return 1
 }
@@ -47,8 +45,6 @@ func (t *tile) run() {
 			tile512x8(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
 		case 4:
 			tile512x4(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
-		case 2:
-			tile512x2(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
 		case 1:
 			tile512x1(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
 		}
@@ -59,8 +55,6 @@ func (t *tile) run() {
 		tile6(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
 	case 4:
 		tile4(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
-	case 2:
-		tile2(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
 	case 1:
 		tile1(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
 	}

@@ -14,11 +14,6 @@ func tile6(dst *float32, dstStride int, src *float32, srcStride int, segStride i
 //go:noescape
 func tile4(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
 
-// tile2 computes 2 rows of one panel of 16 outputs; strides are in bytes.
-//
-//go:noescape
-func tile2(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
-
 // tile1 computes 1 rows of one panel of 16 outputs; strides are in bytes.
 //
 //go:noescape
@@ -33,11 +28,6 @@ func tile512x8(dst *float32, dstStride int, src *float32, srcStride int, segStri
 //
 //go:noescape
 func tile512x4(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
-
-// tile512x2 computes 2 rows of one panel of 16 outputs; strides are in bytes.
-//
-//go:noescape
-func tile512x2(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
 
 // tile512x1 computes 1 rows of one panel of 16 outputs; strides are in bytes.
 //

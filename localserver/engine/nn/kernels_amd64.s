@@ -215,71 +215,6 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile2(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
-// Requires: AVX, FMA3
-TEXT ·tile2(SB), NOSPLIT, $0-96
-	MOVQ    src+16(FP), AX
-	MOVQ    srcStride+24(FP), CX
-	MOVQ    segStride+32(FP), DX
-	MOVQ    segs+40(FP), BX
-	MOVQ    w+56(FP), SI
-	MOVQ    bias+64(FP), DI
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVAPS Y0, Y2
-	VMOVAPS Y1, Y3
-
-segment:
-	MOVQ AX, DI
-	MOVQ k+48(FP), R8
-
-input:
-	VMOVUPS      (SI), Y4
-	VMOVUPS      32(SI), Y5
-	VBROADCASTSS (DI), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (DI)(CX*1), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         $0x04, DI
-	ADDQ         $0x40, SI
-	DECQ         R8
-	JNZ          input
-	ADDQ         DX, AX
-	DECQ         BX
-	JNZ          segment
-	MOVQ         add+72(FP), AX
-	TESTQ        AX, AX
-	JZ           activation
-	MOVQ         addStride+80(FP), CX
-	VADDPS       (AX), Y0, Y0
-	VADDPS       32(AX), Y1, Y1
-	ADDQ         CX, AX
-	VADDPS       (AX), Y2, Y2
-	VADDPS       32(AX), Y3, Y3
-
-activation:
-	MOVQ   relu+88(FP), AX
-	TESTQ  AX, AX
-	JZ     store
-	VXORPS Y6, Y6, Y6
-	VMAXPS Y6, Y0, Y0
-	VMAXPS Y6, Y1, Y1
-	VMAXPS Y6, Y2, Y2
-	VMAXPS Y6, Y3, Y3
-
-store:
-	MOVQ    dst+0(FP), AX
-	MOVQ    dstStride+8(FP), CX
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	VZEROUPPER
-	RET
-
 // func tile1(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
 // Requires: AVX, FMA3
 TEXT ·tile1(SB), NOSPLIT, $0-96
@@ -493,58 +428,6 @@ store:
 	VMOVUPS Z2, (AX)
 	ADDQ    CX, AX
 	VMOVUPS Z3, (AX)
-	VZEROUPPER
-	RET
-
-// func tile512x2(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
-// Requires: AVX, AVX512F
-TEXT ·tile512x2(SB), NOSPLIT, $0-96
-	MOVQ    src+16(FP), AX
-	MOVQ    srcStride+24(FP), CX
-	MOVQ    segStride+32(FP), DX
-	MOVQ    segs+40(FP), BX
-	MOVQ    w+56(FP), SI
-	MOVQ    bias+64(FP), DI
-	VMOVUPS (DI), Z0
-	VMOVAPS Z0, Z1
-
-segment:
-	MOVQ AX, DI
-	MOVQ k+48(FP), R8
-
-input:
-	VMOVUPS          (SI), Z2
-	VFMADD231PS.BCST (DI), Z2, Z0
-	VFMADD231PS.BCST (DI)(CX*1), Z2, Z1
-	ADDQ             $0x04, DI
-	ADDQ             $0x40, SI
-	DECQ             R8
-	JNZ              input
-	ADDQ             DX, AX
-	DECQ             BX
-	JNZ              segment
-	MOVQ             add+72(FP), AX
-	TESTQ            AX, AX
-	JZ               activation
-	MOVQ             addStride+80(FP), CX
-	VADDPS           (AX), Z0, Z0
-	ADDQ             CX, AX
-	VADDPS           (AX), Z1, Z1
-
-activation:
-	MOVQ   relu+88(FP), AX
-	TESTQ  AX, AX
-	JZ     store
-	VPXORD Z2, Z2, Z2
-	VMAXPS Z2, Z0, Z0
-	VMAXPS Z2, Z1, Z1
-
-store:
-	MOVQ    dst+0(FP), AX
-	MOVQ    dstStride+8(FP), CX
-	VMOVUPS Z0, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z1, (AX)
 	VZEROUPPER
 	RET
 

@@ -12,10 +12,10 @@ import (
 
 func main() {
 	ConstraintExpr("amd64,!purego")
-	for _, rows := range []int{6, 4, 2, 1} { // see rowBlock
+	for _, rows := range []int{6, 4, 1} { // see rowBlock
 		tile(rows)
 	}
-	for _, rows := range []int{8, 4, 2, 1} {
+	for _, rows := range []int{8, 4, 1} {
 		tile512(rows)
 	}
 	recurrent()
