@@ -23,7 +23,7 @@ func (r *Recent) Add(position int64, samples []float32) {
 		r.put(0)
 	}
 	for _, s := range samples[min(r.end-position, int64(len(samples))):] {
-		r.put(PCM16(s))
+		r.put(pcm16(s))
 	}
 }
 

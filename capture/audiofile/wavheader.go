@@ -39,13 +39,13 @@ func WAV(samples []float32) []byte {
 func AppendPCM16(b []byte, samples []float32) []byte {
 	b = slices.Grow(b, 2*len(samples))
 	for _, x := range samples {
-		b = binary.LittleEndian.AppendUint16(b, uint16(PCM16(x)))
+		b = binary.LittleEndian.AppendUint16(b, uint16(pcm16(x)))
 	}
 	return b
 }
 
-// PCM16 is a sample with 16 bits. Values outside -1..1 are clipped, and NaN becomes 0.
-func PCM16(x float32) int16 {
+// pcm16 is a sample with 16 bits. Values outside -1..1 are clipped, and NaN becomes 0.
+func pcm16(x float32) int16 {
 	if x != x {
 		return 0
 	}

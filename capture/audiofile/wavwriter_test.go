@@ -46,11 +46,11 @@ func TestWAVWriter(t *testing.T) {
 func TestPCM16(t *testing.T) {
 	for x, want := range map[float32]int16{0: 0, 1: 32767, -1: -32768, 5: 32767, -5: -32768, 0.5: 16384,
 		float32(math.Inf(1)): 32767, float32(math.Inf(-1)): -32768} {
-		testkit.Equal(t, PCM16(x), want, x, "becomes")
+		testkit.Equal(t, pcm16(x), want, x, "becomes")
 	}
-	testkit.Equal(t, PCM16(float32(math.NaN())), 0, "NaN is not silence")
+	testkit.Equal(t, pcm16(float32(math.NaN())), 0, "NaN is not silence")
 	for i := math.MinInt16; i <= math.MaxInt16; i++ {
-		if PCM16(float32(i)*fullScale(16)) != int16(i) {
+		if pcm16(float32(i)*fullScale(16)) != int16(i) {
 			t.Fatalf("%d is not read back", i)
 		}
 	}

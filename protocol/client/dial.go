@@ -36,8 +36,8 @@ func (c *Client) OpenStream(ctx context.Context, address string) (*Stream, error
 	return c.open(ctx, u, http.Header{}, false)
 }
 
-// HintWebSocket is for a handshake that something in between has prevented.
-const HintWebSocket = "A proxy, load balancer or firewall in between may not support WebSocket: it must forward the headers Upgrade and Connection over HTTP/1.1. Ask its operator, or exclude the service with NO_PROXY."
+// hintWebSocket is for a handshake that something in between has prevented.
+const hintWebSocket = "A proxy, load balancer or firewall in between may not support WebSocket: it must forward the headers Upgrade and Connection over HTTP/1.1. Ask its operator, or exclude the service with NO_PROXY."
 
 // open opens a WebSocket, for sending or only for receiving.
 func (c *Client) open(ctx context.Context, u *url.URL, head http.Header, receiveOnly bool) (*Stream, error) {
@@ -193,7 +193,7 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 		case (step == "dial" || errors.As(err, &name)) && hostPort(u) != hostPort(c.base):
 			err = hint.Add(err, "The service gave this address for the stream, which differs from --server: tell its operator (hubbub serve: --public-url).")
 		case step == "" && !watching && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errno.Is(err, syscall.ECONNRESET) || isTimeout(err)):
-			err = hint.Add(err, HintWebSocket)
+			err = hint.Add(err, hintWebSocket)
 		}
 		exchange.failed(err)
 		return err
@@ -204,7 +204,7 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 	e := c.responseError(resp, body[:n])
 	switch s := e.Status; {
 	case s/100 < 3:
-		e.Message, e.hint = "this is not a WebSocket", HintWebSocket
+		e.Message, e.hint = "this is not a WebSocket", hintWebSocket
 		if n > 0 {
 			e.Message += ": " + c.clean(excerpt(resp.Header.Get("Content-Type"), body[:n]), maxMessage)
 		}
@@ -214,14 +214,14 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 		e.hint = "A WebSocket does not follow that, and the request before was not redirected: tell the operator of the service (hubbub serve: --public-url), or of what is in front of it."
 	case s/100 == 3, s == http.StatusTooManyRequests, e.RetryAfter > 0, wantsTLS.Match(body[:n]):
 	case !e.own, s == http.StatusBadRequest, s == http.StatusMethodNotAllowed, s == http.StatusUpgradeRequired, s == http.StatusNotImplemented:
-		e.hint = HintWebSocket
+		e.hint = hintWebSocket
 	}
 	switch {
-	case e.hint != HintWebSocket:
+	case e.hint != hintWebSocket:
 	case watching && !e.own:
-		e.hint = hintWrongService + " " + HintWebSocket
+		e.hint = hintWrongService + " " + hintWebSocket
 	case !watching && !c.below(u):
-		e.hint = "The address that the service gave for the stream is not below --server: if it is wrong, tell its operator (hubbub serve: --public-url). " + HintWebSocket
+		e.hint = "The address that the service gave for the stream is not below --server: if it is wrong, tell its operator (hubbub serve: --public-url). " + hintWebSocket
 	}
 	if e.Status == http.StatusSwitchingProtocols {
 		exchange.failed(e)

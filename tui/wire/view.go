@@ -15,8 +15,8 @@ import (
 	"hubbub/tui/display"
 )
 
-// Interval is how often the log is read: rows that change more often cannot be read.
-const Interval = 200 * time.Millisecond
+// readInterval is how often the log is read: rows that change more often cannot be read.
+const readInterval = 200 * time.Millisecond
 
 // maxUnacked is how much audio may be unacknowledged before that is a warning: a
 // second.
@@ -119,7 +119,7 @@ func (v *View) Reset() bool { return display.Reset(&v.Cursor, &v.filter) }
 
 // Refresh reads the log when it is time.
 func (v *View) Refresh(wire func() trace.Snapshot, now time.Time) {
-	if d := now.Sub(v.readAt); d < Interval && d >= 0 {
+	if d := now.Sub(v.readAt); d < readInterval && d >= 0 {
 		return
 	}
 	v.readAt = now

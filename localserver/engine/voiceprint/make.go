@@ -13,8 +13,8 @@ import (
 const (
 	// MaxSeconds is the maximum length of the audio of a voiceprint.
 	MaxSeconds = 30
-	// MinSpeech is the speech that a voiceprint needs, in seconds.
-	MinSpeech = 2
+	// minSpeech is the speech that a voiceprint needs, in seconds.
+	minSpeech = 2
 
 	stepSamples = 1600
 	hopSamples  = 2 * stepSamples
@@ -142,9 +142,9 @@ func (m *Maker) Voiceprint() (Voiceprint, error) {
 	switch {
 	case second.Duration >= secondPerson && first.Embedding.Dot(&second.Embedding) < samePerson:
 		return Voiceprint{}, ErrTwoPeople
-	case first.Duration == 0 && found < MinSpeech/4.:
+	case first.Duration == 0 && found < minSpeech/4.:
 		return Voiceprint{}, ErrNoSpeech
-	case usable < MinSpeech:
+	case usable < minSpeech:
 		return Voiceprint{}, tooShort(usable)
 	}
 	v := m.embed()
@@ -156,7 +156,7 @@ func (m *Maker) Voiceprint() (Voiceprint, error) {
 
 // tooShort is ErrTooShort with the seconds of speech, rounded down: 2.0 s would not be too short.
 func tooShort(usable float64) error {
-	return fmt.Errorf("%w: %.1f s can be used, %d s are needed", ErrTooShort, math.Floor(10*usable)/10, MinSpeech)
+	return fmt.Errorf("%w: %.1f s can be used, %d s are needed", ErrTooShort, math.Floor(10*usable)/10, minSpeech)
 }
 
 // embed makes the voiceprint of audio that is known to be of one person.
