@@ -120,14 +120,15 @@ type ConnectionChange struct {
 	Unrecognised bool
 }
 
-// OpenResilient opens a first stream; a failure is returned at once. ctx bounds
-// the opening only.
+// OpenResilient opens a first stream. A failure is returned at once, unless the service asks
+// to try again. ctx bounds the opening only.
 func (c *Client) OpenResilient(ctx context.Context, o ResilientOptions) (*ResilientStream, error) {
 	live, err := c.CreateStream(ctx, o.input())
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.OpenStream(ctx, live.URL)
+	var s *Stream
+	err = c.retried(ctx, func() (err error) { s, err = c.OpenStream(ctx, live.URL); return err })
 	if err != nil {
 		return nil, err
 	}

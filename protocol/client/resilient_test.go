@@ -192,6 +192,33 @@ func refuse(status int, header ...string) func(http.ResponseWriter) bool {
 	}
 }
 
+// TestFirstStreamObeysRetryAfter: a service that cannot open the first stream yet is asked once more.
+func TestFirstStreamObeysRetryAfter(t *testing.T) {
+	for refusals, want := range []string{"", "waits 1s", "waits 1s, then 503"} {
+		asked := 0
+		address, ca := protocoltest.ServeTLS(t, protocoltest.Service{Handshake: func(w http.ResponseWriter, r *http.Request) {
+			if asked++; asked <= refusals {
+				refuse(503, "Retry-After", "1")(w)
+			} else if conn := protocoltest.Upgrade(w, r); conn != nil {
+				defer conn.Close()
+				protocoltest.Drain(conn)
+			}
+		}}.Handler(), nil)
+		c := newTestClient(t, Options{BaseURL: address, CACert: ca})
+		got := ""
+		c.wait = func(_ context.Context, d time.Duration) error { got += fmt.Sprint("waits ", d); return nil }
+		l, err := c.OpenResilient(t.Context(), ResilientOptions{})
+		if err == nil {
+			l.Close()
+		} else if response, ok := errors.AsType[*ResponseError](err); ok {
+			got += fmt.Sprint(", then ", response.Status)
+		} else {
+			t.Error(err)
+		}
+		testkit.Equal(t, got, want, refusals, "refusals")
+	}
+}
+
 // TestObeysRetryAfter waits as long as the service asks, and tries a failing
 // one again.
 func TestObeysRetryAfter(t *testing.T) {
