@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"hubbub/protocol"
 )
@@ -25,20 +24,20 @@ func (w *Watcher) resumed() (next *Stream) {
 		return nil
 	}
 	call, cancel := context.WithTimeout(w.ctx, attemptTimeout)
-	status, err := w.client.StreamStatus(call, w.id())
+	id, awaited, err := w.successor(call)
 	cancel()
 	switch {
 	case err != nil && retryAfterRefusal(watching, err): // the service may be the one that restarts
-	case err != nil, !status.Resumable && !w.canFollow(status.ResumedBy):
+	case err != nil, id == "" && !awaited:
 		return nil
 	}
 	lost := errors.New(w.info.Text)
 	w.reconnect.awaitSender(lost)
 	w.deliver(Update{Change: &ConnectionChange{Lost: lost}})
 	var by protocol.LiveStatus
-	if w.canFollow(status.ResumedBy) { // a watcher of the past need not wait
+	if id != "" { // a watcher of the past need not wait
 		call, cancel := context.WithTimeout(w.ctx, attemptTimeout)
-		next, by, err = w.openSuccessor(call, status.ResumedBy)
+		next, by, err = w.openSuccessor(call, id)
 		cancel()
 	}
 	if next == nil {
@@ -54,28 +53,48 @@ func (w *Watcher) resumed() (next *Stream) {
 	if next == nil {
 		return nil
 	}
+	before, _ := protocol.InputField(by.Input, "resume").(string)
+	base, known := w.bases[before]
+	if !known {
+		before, base = w.id, w.base
+	}
 	at, known := by.ResumeAt()
 	if !known {
-		at = w.received - w.base
+		at = w.received - base
 	}
-	w.ids, w.got = append(w.ids, by.ID), 0
-	w.begin(w.base + at)
+	w.id, w.before, w.got = by.ID, before, 0
+	w.begin(base + at)
+	w.bases[w.id] = w.base
 	return next
 }
 
 // openResumed makes one attempt to open the stream that resumes the newest one; nil =
 // nobody has resumed it in time.
 func (w *Watcher) openResumed(ctx context.Context) (next *Stream, by protocol.LiveStatus, err error) {
-	status, err := w.client.StreamStatus(ctx, w.id())
+	id, awaited, err := w.successor(ctx)
 	switch {
 	case err != nil:
 		return nil, by, err
-	case status.Resumable:
-		return nil, by, errAwaitingSender
-	case !w.canFollow(status.ResumedBy):
-		return nil, by, nil
+	case id != "":
+		return w.openSuccessor(ctx, id)
+	case awaited:
+		err = errAwaitingSender
 	}
-	return w.openSuccessor(ctx, status.ResumedBy)
+	return nil, by, err
+}
+
+// successor returns the stream that continues the newest one, or "" and whether one may follow. A sender whose handshake was
+// lost knows nothing of the newest stream: it resumes the one before it once more.
+func (w *Watcher) successor(ctx context.Context) (id string, awaited bool, err error) {
+	status, err := w.client.StreamStatus(ctx, w.id)
+	awaited = status.Resumable
+	if err == nil && !w.canFollow(status.ResumedBy) && w.before != "" {
+		status, err = w.client.StreamStatus(ctx, w.before)
+	}
+	if err == nil && w.canFollow(status.ResumedBy) {
+		id = status.ResumedBy
+	}
+	return id, awaited, err
 }
 
 // openSuccessor opens the stream that resumes the newest one.
@@ -89,7 +108,10 @@ func (w *Watcher) openSuccessor(ctx context.Context, id string) (next *Stream, b
 }
 
 // canFollow reports whether an id can be that of the next stream.
-func (w *Watcher) canFollow(id string) bool { return id != "" && !slices.Contains(w.ids, id) }
+func (w *Watcher) canFollow(id string) bool {
+	_, followed := w.bases[id]
+	return id != "" && !followed
+}
 
 // begin merges the stream whose clock begins at base, in seconds of the session.
 func (w *Watcher) begin(base float64) {

@@ -26,7 +26,11 @@ func resumedService(t *testing.T, statuses func(n int) string, first, second fun
 	address, ca := protocoltest.ServeTLS(t, protocoltest.Service{
 		Status: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			if r.PathValue("id") == "second" {
+			switch r.PathValue("id") {
+			case "unopened":
+				fmt.Fprint(w, `{"id":"unopened","status":"error","resumable":true,"input":{"resume":"first","resumeAt":3}}`)
+				return
+			case "second":
 				fmt.Fprint(w, `{"id":"second","status":"running","input":{"resume":"first","resumeAt":4}}`)
 				return
 			}
@@ -43,7 +47,7 @@ func resumedService(t *testing.T, statuses func(n int) string, first, second fun
 		Watch: func(w http.ResponseWriter, r *http.Request) {
 			if conn := protocoltest.Upgrade(w, r); conn != nil {
 				defer conn.Close()
-				map[string]func(*websocket.Conn){"first": first, "second": second}[r.PathValue("id")](conn)
+				map[string]func(*websocket.Conn){"first": first, "second": second, "unopened": closes(websocket.CloseNormalClosure, "error: the handshake failed")}[r.PathValue("id")](conn)
 			}
 		}}.Handler(), nil)
 	c := newTestClient(t, Options{BaseURL: address, CACert: ca})
@@ -118,6 +122,19 @@ func TestWatcherFollowsAcrossGap(t *testing.T) {
 	got, _ := watchAll(t, c, time.Minute)
 	if want := []string{"start A 1", "end A 2", "state 2.5", "lost", "continues true {2.5 4}", "start A 4", "end A 5"}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// A sender whose handshake was lost on its way resumes the same stream once more. The watcher that had followed to the stream
+// of which the sender does not know goes back.
+func TestWatcherFollowsASecondAttempt(t *testing.T) {
+	c := resumedService(t, func(n int) string {
+		return fmt.Sprintf(`,"resumedBy":%q`, []string{"unopened", "unopened", "second"}[min(n, 2)])
+	}, closes(websocket.CloseNormalClosure, "error: connection lost", event("start", 1, "A"), event("end", 2, "A"), state(2.5)),
+		closes(websocket.CloseNormalClosure, "done", event("start", 0, "A"), event("end", 1, "A")))
+	got, end := watchAll(t, c, time.Minute)
+	if want := []string{"start A 1", "end A 2", "state 2.5", "lost", "continues true {2.5 3}", "lost", "continues true {2.5 4}", "start A 4", "end A 5"}; fmt.Sprint(got) != fmt.Sprint(want) || end.Text != "done" {
+		t.Errorf("got  %v, %+v\nwant %v", got, end, want)
 	}
 }
 

@@ -31,10 +31,12 @@ import (
 type Watcher struct {
 	streamSession
 	// Of the goroutine.
-	ids      []string // of the streams so far, the newest last
-	got      int      // messages of the newest stream that the service stores
-	base     float64  // where its clock begins, in seconds of the session
-	received float64  // audio that the service has, in seconds of the session
+	id       string             // of the newest stream
+	before   string             // of the stream that it resumes; "" = none
+	bases    map[string]float64 // where the clocks of all streams so far begin, in seconds of the session
+	got      int                // messages of the newest stream that the service stores
+	base     float64            // where its clock begins
+	received float64            // audio that the service has, in seconds of the session
 }
 
 // Watch begins to watch a stream of this account. ctx bounds the first
@@ -46,7 +48,8 @@ func (c *Client) Watch(ctx context.Context, id string, limit time.Duration, word
 	if err != nil {
 		return nil, err
 	}
-	w := &Watcher{streamSession: c.newStreamSession(words, limit, "Turns up to there are kept; watch the stream again later."), ids: []string{id}}
+	w := &Watcher{streamSession: c.newStreamSession(words, limit, "Turns up to there are kept; watch the stream again later."),
+		id: id, bases: map[string]float64{id: 0}}
 	go w.run("watching the stream", func() { w.follow(first) })
 	return w, nil
 }
@@ -59,8 +62,6 @@ func (w *Watcher) Close() {
 	w.cancel()
 	<-w.over
 }
-
-func (w *Watcher) id() string { return w.ids[len(w.ids)-1] }
 
 // follow is the goroutine of the watcher.
 func (w *Watcher) follow(stream *Stream) {
@@ -80,7 +81,7 @@ func (w *Watcher) follow(stream *Stream) {
 		}
 		w.reconnect.lost(stream.opened, true, w.info.Err)
 		err := w.reconnect.run(w.ctx, func(ctx context.Context) (_ attemptStep, err error) {
-			stream, err = w.client.openWatch(ctx, w.id(), w.got, w.words)
+			stream, err = w.client.openWatch(ctx, w.id, w.got, w.words)
 			return watching, err
 		})
 		if err != nil {
