@@ -24,7 +24,8 @@ const stallAfter = 1500 * time.Millisecond
 const startAfter = 5 * time.Second
 
 // micQueue limits the blocks of 100 ms between the device's goroutine and the
-// reader: 5 s. Beyond, the device waits for the reader, and overflows itself.
+// reader: 5 s. Beyond, the device waits for the reader, and overflows itself. Before
+// the reader begins, as while a session connects, only the newest ones are kept.
 const micQueue = 50
 
 // closeWait is how long Close waits for a device, stalledCloseWait for one that
@@ -54,6 +55,7 @@ type microphone struct {
 	stop   context.CancelFunc
 
 	losses     atomic.Int64 // of audio, by the device
+	begun      atomic.Bool  // the reader has begun
 	noticeList audiofile.Notices
 
 	silence   silenceDetector
@@ -163,6 +165,12 @@ func (m *microphone) capture(ctx context.Context, s device.Stream) error {
 		if failed = err; err != nil {
 			break
 		}
+		if !m.begun.Load() && len(m.blocks) == cap(m.blocks) {
+			select {
+			case <-m.blocks:
+			default: // it has begun in this moment
+			}
+		}
 		select {
 		case m.blocks <- block{slices.Clone(samples), m.now()}:
 		case <-ctx.Done():
@@ -201,6 +209,7 @@ func (m *microphone) take(dst []float32) int {
 // receive waits for the device until there are samples to take, at most stallAfter (startAfter for the first
 // ones). After that, the device has stalled or was removed.
 func (m *microphone) receive(ctx context.Context) error {
+	m.begun.Store(true)
 	for m.next == len(m.out) {
 		m.out, m.next = m.out[:0], 0
 		b, err := m.wait(ctx)

@@ -172,13 +172,36 @@ func TestMicThatHasNotStarted(t *testing.T) {
 func TestMicWaitsForItsReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const blocks = 2 * micQueue
-		d := &fakeDevice{rate: SampleRate, channels: 1, tone: noisy(blocks * ChunkSamples), failAt: blocks + 1}
+		d := &fakeDevice{rate: SampleRate, channels: 1, tone: noisy(blocks * ChunkSamples), failAt: blocks + 1, demand: make(chan struct{}, blocks)}
 		src := openWith(t, "", Mic, elapsed, func(string) (device.Stream, error) { return d, nil })
+		d.demand <- struct{}{}
+		first := make([]float32, ChunkSamples)
+		testkit.Must(src.Read(t.Context(), first))(t)
+		for range blocks - 1 {
+			d.demand <- struct{}{}
+		}
 		synctest.Wait()
-		testkit.Equal(t, d.reads, micQueue+1, "blocks were read")
+		testkit.Equal(t, d.reads, micQueue+2, "blocks were read")
 		x, err := drain(src, ChunkSamples)
-		if !slices.Equal(x, d.tone) || src.overflows() != 0 {
+		if x = append(first, x...); !slices.Equal(x, d.tone) || src.overflows() != 0 {
 			t.Errorf("%d samples of %d, %d overflows, then %v", len(x), len(d.tone), src.overflows(), err)
+		}
+		_ = src.Close()
+	})
+}
+
+// TestMicBeforeTheSession: what a device delivers while a session connects for long is no outage. The session begins with the
+// newest 5 s.
+func TestMicBeforeTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const before = 3 * micQueue
+		d := &fakeDevice{rate: SampleRate, channels: 1, tone: noisy((before + 20) * ChunkSamples), period: ChunkDuration, failAt: before + 21}
+		begun := time.Now()
+		src := openWith(t, "", Mic, func() time.Duration { return time.Hour + time.Since(begun) }, func(string) (device.Stream, error) { return d, nil })
+		time.Sleep(before*ChunkDuration + ChunkDuration/2)
+		x, err := drain(src, ChunkSamples)
+		if !slices.Equal(x, d.tone[(before-micQueue)*ChunkSamples:]) || !strings.Contains(err.Error(), "unavailable") {
+			t.Errorf("%d samples, then %v", len(x), err)
 		}
 		_ = src.Close()
 	})
