@@ -298,7 +298,7 @@ func (r *ResilientStream) openNext(ctx context.Context) (s *Stream, resumed bool
 		return nil, false, creating, err
 	}
 	// With a microphone that was without a connection for long, a slow request has moved the begin that it named.
-	if now, known := r.buffer.wouldRewind(r.merger.cut); known && now-begins > maxMoved.Seconds() {
+	if now, known := r.buffer.wouldRewind(r.merger.cut); live.Resumed && known && now-begins > maxMoved.Seconds() {
 		if again, _, err := r.createNext(ctx); err == nil {
 			live = again
 		}

@@ -92,10 +92,15 @@ func TestEventsAcrossALoss(t *testing.T) {
 }
 
 // TestGap keeps a live source without a service for longer than a new
-// stream lets one catch up.
+// stream lets one catch up. A service that resumes streams is told where the new one begins.
 func TestGap(t *testing.T) {
+	t.Run("new labels", func(t *testing.T) { testGap(t, false, 2, 0.1, "A#2", "A#2") })
+	t.Run("resumed", func(t *testing.T) { testGap(t, true, 3, 67.3, "A") })
+}
+
+func testGap(t *testing.T, resumes bool, requests int, begins float64, label string, newLabels ...string) {
 	release := make(chan struct{})
-	s := &lossyService{t: t, resumes: false}
+	s := &lossyService{t: t, resumes: resumes}
 	s.creates = []func(http.ResponseWriter) bool{nil, func(w http.ResponseWriter) bool {
 		<-release
 		return false
@@ -120,12 +125,13 @@ func TestGap(t *testing.T) {
 		t.Fatalf("the second stream got %v, want from %d on", s.got[1], first)
 	}
 	at := protocol.Round1ms(chunkTime(first))
-	testkit.Equal(t, s.begins, any(at), "what watchers are told")
-	testkit.EqualSlices(t, lines, []string{"start 0.2 A", "end 1.1 A", fmt.Sprintf("start %g A#2", at), fmt.Sprintf("end %g A#2", at+1)}, "events")
+	testkit.Equal(t, s.begins, any(begins), "what watchers are told")
+	testkit.Equal(t, s.requests(), requests, "requests")
+	testkit.EqualSlices(t, lines, []string{"start 0.2 A", "end 1.1 A", fmt.Sprintf("start %g %s", at, label), fmt.Sprintf("end %g %s", at+1, label)}, "events")
 	if gaps := l.State().Gaps; len(gaps) != 1 || gaps[0].Start != 1.1 || gaps[0].End != at || changes[1].Gap.End != at {
 		t.Errorf("gaps %v, change %v, want 1.1 to %g", gaps, changes[1].Gap, at)
 	}
-	if want := first - 20; l.State().Dropped != want || !slices.Equal(l.State().NewLabels, []string{"A#2"}) {
+	if want := first - 20; l.State().Dropped != want || !slices.Equal(l.State().NewLabels, newLabels) {
 		t.Errorf("%d dropped, want %d; new labels %q", l.State().Dropped, want, l.State().NewLabels)
 	}
 	if end.Err != nil {
