@@ -81,6 +81,9 @@ func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.read()
+	if err := l.refresh(); err != nil {
+		return "", err
+	}
 	l.learnt[label] = &learnt{New(name, v, ""), true}
 	if err := l.apply(); err != nil {
 		delete(l.learnt, label)
@@ -93,8 +96,24 @@ func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 	return fmt.Sprintf("a voiceprint of %s %s stored in %s; no audio is stored", name, is, l.store.Dir), nil
 }
 
+// refresh gives up the voices that were removed or replaced from elsewhere: they stay so.
+func (l *Learner) refresh() error {
+	list, err := l.store.List()
+	if err != nil {
+		return err
+	}
+	for name, voiceprint := range l.ours {
+		if !slices.ContainsFunc(list, func(v Voice) bool { return v.Name == name && v.Voiceprint == voiceprint }) {
+			delete(l.ours, name)
+			delete(l.before, name)
+			maps.DeleteFunc(l.learnt, func(_ string, e *learnt) bool { return e.stored && e.voice.Name == name })
+		}
+	}
+	return nil
+}
+
 // apply stores the voices that are to be stored, and restores what was stored before under names
-// that have none any more, unless that was changed from elsewhere.
+// that have none any more. It follows refresh.
 func (l *Learner) apply() error {
 	want := map[string]Voice{}
 	for _, label := range slices.Sorted(maps.Keys(l.learnt)) {
@@ -102,15 +121,13 @@ func (l *Learner) apply() error {
 			want[e.voice.Name] = e.voice
 		}
 	}
-	for name, voiceprint := range l.ours {
+	for name := range l.ours {
 		if _, used := want[name]; used {
 			continue
 		}
-		now, found, err := l.store.Get(name)
-		if err == nil && found && now.Voiceprint == voiceprint {
-			if err = l.store.Remove(name); err == nil && l.before[name] != nil {
-				_, err = l.store.Put(*l.before[name])
-			}
+		err := l.store.Remove(name)
+		if err == nil && l.before[name] != nil {
+			_, err = l.store.Put(*l.before[name])
 		}
 		if err != nil {
 			return err
@@ -136,26 +153,24 @@ func (l *Learner) apply() error {
 
 // Correct applies the present names to what was learnt: a voice gets the new name
 // of its speaker, and is deleted if the speaker has none, or was merged into
-// another one that was learnt. When that is undone, the voice is stored again. One that was
+// another one whose voice is stored. When that is undone, the voice is stored again. One that was
 // removed or replaced from elsewhere stays so. It returns one line that says what has
 // changed, "" for nothing.
 func (l *Learner) Correct(annotations protocol.Annotations) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.read()
+	if err := l.refresh(); err != nil {
+		return "", err
+	}
+	has := map[string]bool{} // the labels whose voices are stored
 	for label, e := range l.learnt {
-		now, _, err := l.store.Get(e.voice.Name)
-		if err != nil {
-			return "", err
-		}
-		if e.stored && now.Voiceprint != l.ours[e.voice.Name] {
-			delete(l.learnt, label)
-		}
+		has[label] = e.stored
 	}
 	var done []string
 	for _, label := range slices.Sorted(maps.Keys(l.learnt)) {
 		e, root, is := l.learnt[label], annotations.Root(label), annotations.Name(label)
-		merged := root != label && l.learnt[root] != nil
+		merged := root != label && has[root]
 		named := !merged && is != root && protocol.CheckVoiceprintLabel(is) == nil
 		switch was := e.voice.Name; {
 		case e.stored && !named:

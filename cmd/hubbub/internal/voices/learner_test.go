@@ -114,6 +114,20 @@ func TestLearner(t *testing.T) {
 	testkit.NoError(t, store.Remove("Eva")) // by another process
 	name("SPEAKER_00", "Mia")
 	correct("Anna", "")
+	// A speaker whose voice is no longer stored may have others merged into it.
+	name("SPEAKER_02", "Eva")
+	learn("SPEAKER_02", "Eva", "is")
+	name("SPEAKER_02", "")
+	correct("Anna", "the voiceprint of Eva is no longer stored")
+	name("SPEAKER_03", "Ben")
+	learn("SPEAKER_03", "Ben", "is")
+	annotations, _ = annotations.Merge("SPEAKER_03", "SPEAKER_02")
+	correct("Anna Ben", "")
+	// What a voice has replaced does not come back if another process has removed that voice.
+	learn("SPEAKER_04", "Anna", "replaces the earlier one,")
+	testkit.NoError(t, store.Remove("Anna"))
+	learn("SPEAKER_04", "Anna", "is")
+	correct("Ben", "the voiceprint of Anna is no longer stored")
 }
 
 // TestLearnerOfOneName learns two labels under one name, one after the other: each is corrected without the other.
@@ -153,7 +167,8 @@ func TestLearnerRefuses(t *testing.T) {
 	testkit.Equal(t, names(t, store), "", "is stored")
 }
 
-// TestLearnerOfAFullStore: a voice that could not be stored is not tried again.
+// TestLearnerOfAFullStore: a voice that could not be stored is not tried again, and one that could not be
+// replaced stays.
 func TestLearnerOfAFullStore(t *testing.T) {
 	var stored []string
 	for i := range protocol.MaxVoiceprints {
