@@ -120,7 +120,7 @@ func (f *File) add(key []string, value any) error {
 	case inTable:
 		name, ok := value.(string)
 		if !ok || len(key) != 2 {
-			return f.fail("a name must be text, such as SPEAKER_00 = \"Anna\" in the table [names]")
+			return f.fail("%s: a name must be text, such as SPEAKER_00 = \"Anna\" in the table [names]", strings.Join(key, "."))
 		}
 		f.names = append(f.names, entry{key[1], name})
 		return nil
@@ -188,7 +188,7 @@ func settingNames() (names []string) {
 	return names
 }
 
-// unknown rejects a key and suggests the setting with the nearest name.
+// unknown rejects a key and suggests the settings with similar names.
 func (f *File) unknown(name string) error {
 	if strings.Contains(strings.ToLower(name), "key") {
 		return usage.Error(fmt.Sprintf("%s: %q may not be in a file", f.Path, name), "Store the API key in the key ring with `hubbub config set-key URL`, or give it in HUBBUB_API_KEY.")
