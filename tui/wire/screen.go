@@ -335,7 +335,7 @@ func (p painter) drawRow(c *canvas.Canvas, y int, r row, selected bool) {
 	x += 10
 	if p.W >= 70 {
 		if r.record.Dir != "" {
-			c.TextRight(x+7, y, display.Bytes(int64(r.record.Size*max(r.run.Chunks, 1))), canvas.Dim)
+			c.TextRight(x+7, y, display.Bytes(int64(r.record.Size*max(r.asRun().Chunks, 1))), canvas.Dim)
 		}
 		x += 9
 	}

@@ -34,7 +34,7 @@ func rowText(r row) (text string) {
 		if recordText != "" {
 			return recordText
 		}
-		return chunkText(rec, *r.run)
+		return chunkText(rec, r.asRun())
 	case trace.KindEvent, trace.KindError, trace.KindMessage:
 		return eventText(rec, recordText)
 	case trace.KindPong:
@@ -134,8 +134,8 @@ func rawLines(r row, width int, unfold string) []styledLine {
 		}
 		out = append(out, styledLine{})
 	}
-	if r.run.Chunks > 1 {
-		out = append(out, styledLine{fmt.Sprintf("the newest of %d chunks; %s unfolds them:", r.run.Chunks, unfold), canvas.Dim})
+	if n := r.asRun().Chunks; n > 1 {
+		out = append(out, styledLine{fmt.Sprintf("the newest of %d chunks; %s unfolds them:", n, unfold), canvas.Dim})
 	}
 	rec.Raw = nil // shown above
 	var b bytes.Buffer

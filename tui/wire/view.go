@@ -80,12 +80,20 @@ func (k kinds) includes(r row) bool {
 // its newest.
 type row struct {
 	record *trace.Record
-	run    *trace.Run // without chunks of another record
+	run    *trace.Run // nil = a chunk of an unfolded run; one without chunks = another record
+}
+
+// asRun is the run of a row; a chunk of an unfolded run is one of its own.
+func (r row) asRun() trace.Run {
+	if r.run == nil {
+		return trace.NewRun(*r.record)
+	}
+	return *r.run
 }
 
 // ID is the number of the row's first record.
 func (r row) ID() int64 {
-	if r.run.Chunks > 0 {
+	if r.run != nil && r.run.Chunks > 0 {
 		return r.run.First
 	}
 	return r.record.Number
@@ -93,12 +101,13 @@ func (r row) ID() int64 {
 
 // warning reports whether a row that is no fault is not as it should be.
 func (r row) warning() bool {
-	switch rec, run := r.record, r.run; rec.Kind {
+	switch rec := r.record; rec.Kind {
 	case trace.KindPong:
 		return rec.Took > trace.MaxPong
 	case trace.KindEvent:
 		return rec.Lag > trace.MaxLag
 	default:
+		run := r.asRun()
 		return run.Gap > trace.StallGap || run.MaxTook > trace.StallGap || run.Dropped > 0 || run.Unacked > maxUnacked
 	}
 }
@@ -222,13 +231,12 @@ func (v *View) unfold(r row) []row {
 // chunks are those of a run that the log still has; none of another row.
 func (v *View) chunks(r row) (rows []row) {
 	all := v.snapshot.Chunks
-	if r.run.Chunks == 0 {
+	if r.run == nil || r.run.Chunks == 0 {
 		return nil
 	}
 	from := sort.Search(all.Len(), func(i int) bool { return all.At(i).Number >= r.run.First })
 	for i := from; i < all.Len() && all.At(i).Number <= r.record.Number; i++ {
-		run := trace.NewRun(*all.At(i))
-		rows = append(rows, row{all.At(i), &run})
+		rows = append(rows, row{record: all.At(i)})
 	}
 	return rows
 }
