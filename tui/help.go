@@ -11,7 +11,7 @@ import (
 
 // The help, over the upper part of the screen, in as many columns as there is room for:
 //
-//	keys 1 of 1, ? closes
+//	keys, ? closes
 //	q       quit                 m    merge two lanes
 //	?       this help            ●    speaking now
 //	r       name a speaker       ◆    a bookmark
@@ -42,7 +42,9 @@ func (p helpPage) divide() (pages []helpPage) {
 		pages = append(pages, helpPage{p.title, entries, p.key, p.columns, p.rows})
 	}
 	for i := range pages {
-		pages[i].title = fmt.Sprintf("%s %d of %d", p.title, i+1, len(pages))
+		if len(pages) > 1 {
+			pages[i].title = fmt.Sprintf("%s %d of %d", p.title, i+1, len(pages))
+		}
 	}
 	return pages
 }
