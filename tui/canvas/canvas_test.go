@@ -26,7 +26,7 @@ func TestCanvasKeepsItsSize(t *testing.T) {
 		at := rapid.IntRange(-5, 35)
 		for range rapid.IntRange(1, 8).Draw(t, "steps") {
 			x, y := at.Draw(t, "x"), at.Draw(t, "y")
-			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			switch rapid.IntRange(0, 4).Draw(t, "what") {
 			case 0:
 				c.Set(x, y, g.Speaking, Good)
 			case 1:
@@ -36,7 +36,6 @@ func TestCanvasKeepsItsSize(t *testing.T) {
 			case 3:
 				c.Fill(x, y, at.Draw(t, "width"), at.Draw(t, "height"), rapid.SampledFrom([]string{"", g.Rule}).Draw(t, "glyph"), Faint)
 			case 4:
-			case 5:
 				c.Line(x, y, at.Draw(t, "width"), Line{{text.Draw(t, "a"), Dim, 0}, {text.Draw(t, "b"), Bad, 1}}, 2)
 			}
 		}
