@@ -147,6 +147,8 @@ func (m *model) helpNotes() (notes []string) {
 	if m.state.Stream != "" {
 		notes = append(notes, "stream "+display.TerminalSafe(m.state.Stream))
 	}
+	// A part of an address is of no use.
+	notes = slices.DeleteFunc(notes, func(note string) bool { return canvas.Width(note) > m.w-2 })
 	if m.o.Voices != "" {
 		notes = append(notes, "voices are stored in "+display.TerminalSafe(m.o.Voices))
 	}

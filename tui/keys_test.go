@@ -400,9 +400,9 @@ func TestHelpOfTheList(t *testing.T) {
 	screenHasNot(t, m, "zoom in, out")
 }
 
-// TestHelpHasAddresses: the help shows the page and the stream that others can watch.
+// TestHelpHasAddresses: the help shows the page and the stream that others can watch, each as a whole or not at all.
 func TestHelpHasAddresses(t *testing.T) {
-	for _, size := range [][2]int{{80, 24}, {100, 34}, {120, 34}, {200, 40}} {
+	for _, size := range [][2]int{{60, 15}, {80, 24}, {100, 34}, {120, 34}, {200, 40}} {
 		s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 		s.Stream = tuitest.Stream
 		m := testModel(s, size[0], size[1])
@@ -411,6 +411,9 @@ func TestHelpHasAddresses(t *testing.T) {
 		m.later(s)
 		screenHas(t, m, "stream "+tuitest.Stream)
 		screenHas(t, m, "page "+s.Page)
+		m.Update(tea.WindowSizeMsg{Width: 40, Height: 8})
+		screenHasNot(t, m, "stream ")
+		screenHasNot(t, m, "page http")
 	}
 }
 
