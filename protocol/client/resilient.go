@@ -34,6 +34,9 @@ const (
 	maxAhead = 4700 * time.Millisecond
 	// maxMoved is how much later than it was announced a stream may begin: a chunk, and the roundings of floats.
 	maxMoved = protocol.ChunkDuration * 3 / 2
+	// againTimeout bounds the request that is made once more then: a service that is slow at each must not use up
+	// the time of the attempt.
+	againTimeout = time.Second
 	// ackTimeout is how long a service may take to answer the ping behind its
 	// first chunk; after that the chunk counts as received.
 	ackTimeout = 3 * time.Second
@@ -299,9 +302,11 @@ func (r *ResilientStream) openNext(ctx context.Context) (s *Stream, resumed bool
 	}
 	// With a microphone that was without a connection for long, a slow request has moved the begin that it named.
 	if now, known := r.buffer.wouldRewind(r.merger.cut); live.Resumed && known && now-begins > maxMoved.Seconds() {
-		if again, _, err := r.createNext(ctx); err == nil {
-			live = again
+		again, cancel := context.WithTimeout(ctx, againTimeout)
+		if second, _, err := r.createNext(again); err == nil {
+			live = second
 		}
+		cancel()
 	}
 	s, err = r.client.OpenStream(ctx, live.URL)
 	if err != nil {

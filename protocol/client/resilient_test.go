@@ -94,16 +94,23 @@ func TestEventsAcrossALoss(t *testing.T) {
 // TestGap keeps a live source without a service for longer than a new
 // stream lets one catch up. A service that resumes streams is told where the new one begins.
 func TestGap(t *testing.T) {
-	t.Run("new labels", func(t *testing.T) { testGap(t, false, 2, 0.1, "A#2", "A#2") })
-	t.Run("resumed", func(t *testing.T) { testGap(t, true, 3, 67.3, "A") })
+	t.Run("new labels", func(t *testing.T) { testGap(t, false, false, 2, 0.1, "A#2", "A#2") })
+	t.Run("resumed", func(t *testing.T) { testGap(t, true, false, 3, 67.3, "A") })
+	t.Run("slow again", func(t *testing.T) { testGap(t, true, true, 3, 67.3, "A") }) // and so would be the next attempt
 }
 
-func testGap(t *testing.T, resumes bool, requests int, begins float64, label string, newLabels ...string) {
+func testGap(t *testing.T, resumes, slow bool, requests int, begins float64, label string, newLabels ...string) {
+	t.Parallel()
 	release := make(chan struct{})
 	s := &lossyService{t: t, resumes: resumes}
 	s.creates = []func(http.ResponseWriter) bool{nil, func(w http.ResponseWriter) bool {
 		<-release
 		return false
+	}, func(http.ResponseWriter) bool {
+		if slow {
+			<-t.Context().Done()
+		}
+		return slow
 	}}
 	s.streams = []script{
 		s.receives(0, 20, sending(cutConnection, "start 0.2 A", "end 1.1 A")),

@@ -268,7 +268,7 @@ func closeNormally(t *testing.T, conn *websocket.Conn) {
 func (s *lossyService) open(o ResilientOptions, change func(*config)) *ResilientStream {
 	s.t.Helper()
 	address, ca := protocoltest.ServeTLS(s.t, protocoltest.Service{Create: s.create, Stream: s.stream}.Handler(), nil)
-	c := newTestClient(s.t, Options{BaseURL: address, CACert: ca})
+	c := newTestClient(s.t, Options{BaseURL: address, CACert: ca, Timeout: 2 * attemptTimeout})
 	c.config.backOff = func(tries int, err error) time.Duration { return min(backOff(tries, err), 50*time.Millisecond) }
 	if change != nil {
 		change(&c.config)
