@@ -115,6 +115,7 @@ func TestListMouse(t *testing.T) {
 		{"a click below the list", x, listY + h, tea.MouseButtonLeft, 4},
 		{"a click on the timeline", x - 1, listY + 6, tea.MouseButtonLeft, 4},
 		{"the wheel", x + w, listY, tea.MouseButtonWheelDown, 7},
+		{"the wheel sideways", x + w, listY, tea.MouseButtonWheelRight, 7},
 		{"the wheel back", x + w, listY, tea.MouseButtonWheelUp, 4},
 	} {
 		m.Update(tea.MouseMsg{X: c.x, Y: c.y, Button: c.button, Action: tea.MouseActionPress})

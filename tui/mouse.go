@@ -31,7 +31,9 @@ func (m *model) click(msg tea.MouseMsg) {
 	}
 	x, w, h := m.layout().list()
 	inList := m.list != nil && msg.X >= x && msg.X <= x+w
+	sideways := msg.Button == tea.MouseButtonWheelLeft || msg.Button == tea.MouseButtonWheelRight
 	switch {
+	case sideways && (m.wire != nil || inList): // a touchpad adds some to what goes up or down
 	case m.wire != nil && by != 0:
 		m.wire.Move(3*by, m.h)
 	case m.wire != nil:

@@ -230,6 +230,7 @@ func TestWireMouse(t *testing.T) {
 		m.Update(tea.MouseMsg{X: 20, Y: y, Button: button, Action: tea.MouseActionPress})
 	}
 	mouse(0, tea.MouseButtonWheelUp)
+	mouse(0, tea.MouseButtonWheelLeft) // does nothing
 	if bottom := m.h - 2; selectedLine(m) != bottom-3 {
 		t.Errorf("the wheel selects line %d, the last is %d", selectedLine(m), bottom)
 	}
