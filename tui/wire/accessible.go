@@ -10,17 +10,20 @@ import (
 	"hubbub/tui/canvas"
 )
 
-// Sentences are the lines of the view above its chart, each as a sentence.
+// Sentences are the lines of the view above its chart, each as a sentence. What follows a warning and
+// is coloured like it, as the lag after the problem of the service, is said without another one.
 func Sentences(s trace.Status, now time.Time, latency time.Duration, position float64) (out []string) {
 	p := painter{&View{status: s, at: now}, Screen{Glyphs: &canvas.Glyphs{}, Latency: latency, Position: position}}
 	for _, line := range []canvas.Line{p.traffic(), p.verdict(), p.figures(), p.socket()} {
 		var texts []string
+		warned := false
 		for _, segment := range line {
 			text := strings.TrimSpace(segment.Text) // without a glyph
-			if slices.Contains([]canvas.Style{canvas.Warn, canvas.Warn.Bold(), canvas.Bad.Bold()}, segment.Style) {
+			warning := slices.Contains([]canvas.Style{canvas.Warn, canvas.Warn.Bold(), canvas.Bad.Bold()}, segment.Style)
+			if warning && !warned {
 				text = "warning: " + text
 			}
-			texts = append(texts, text)
+			texts, warned = append(texts, text), warning
 		}
 		if len(texts) > 0 {
 			out = append(out, ended(strings.Join(texts, ", ")))

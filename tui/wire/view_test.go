@@ -130,7 +130,7 @@ func TestSentencesHaveOneFullStop(t *testing.T) {
 func TestSentences(t *testing.T) {
 	s := trace.Status{Opened: now.Add(-time.Minute), Messages: [2]int64{600, 1}, Chunks: 590, Pace: 1, Ahead: -1200 * time.Millisecond, Waiting: 1, MaxGap: 2 * time.Second, Lag: -1,
 		Ping: 20 * time.Millisecond, Unanswered: now.Add(-3 * time.Second), Faults: 2}
-	want := []string{"sent 600, 0 B, received 1, 0 B.", "open 1:00, warning: nothing received for 60 s: the service or the network hangs, warning: no reply yet.", "pace 1.00, warning: 1.2 s behind, queue 1, warning: no pong for 3.0 s, warning: 2 faults.",
+	want := []string{"sent 600, 0 B, received 1, 0 B.", "open 1:00, warning: nothing received for 60 s: the service or the network hangs, no reply yet.", "pace 1.00, warning: 1.2 s behind, queue 1, warning: no pong for 3.0 s, 2 faults.",
 		"warning: largest gap 2.0 s, longest write 0.0 ms."}
 	testkit.EqualSlices(t, Sentences(s, now, 0, 60), want)
 	s = trace.Status{Opened: now, Waiting: -1, Ping: 20 * time.Millisecond, Lag: time.Second, MaxLag: 2 * time.Second, Streams: 2}
