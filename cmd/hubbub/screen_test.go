@@ -50,7 +50,7 @@ func TestScreenSizes(t *testing.T) {
 		x.Resize(20+i*5, 4+i)
 	}
 	x.Resize(90, 26)
-	screen := x.Shows("SPEAKER_00", "SPEAKER_02", "finished", "across|whole session")
+	screen := x.Shows(`\A hubbub `, "SPEAKER_00", "SPEAKER_02", "finished", "across|whole session")
 	if n := strings.Count("\n"+screen, "\n hubbub "); n != 1 {
 		t.Errorf("after many sizes the header is there %d times:\n%s", n, screen)
 	}
