@@ -330,7 +330,7 @@ func TestClusterOutOfReach(t *testing.T) {
 		_ = s.Shutdown(context.Background())
 		t.Fatal("it started")
 	}
-	if !strings.Contains(err.Error(), "cannot be reached") || strings.Contains(err.Error(), "secret") || hint.Of(err) == "" {
+	if !strings.Contains(err.Error(), "nats://127.0.0.1:1") || strings.Contains(err.Error(), "secret") || hint.Of(err) == "" {
 		t.Errorf("%v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"hubbub/protocol/hint"
@@ -52,12 +53,31 @@ func (s *Store) connectCluster(o Options) error {
 	)
 	if err != nil {
 		if _, parse := errors.AsType[*url.Error](err); parse {
-			err = errors.New("an address cannot be read") // the error repeats it, with its credentials
+			err = errors.New("an address cannot be read") // the error repeats it
 		}
-		err = hint.Add(fmt.Errorf("the NATS cluster cannot be reached: %w", err),
+		err = hint.Add(fmt.Errorf("the NATS cluster at %s cannot be reached: %w", redact(o.URL), err),
 			"Check that its servers run, and that the address and the credentials are right.")
 	}
 	return err
+}
+
+// redact removes the credentials from a list of addresses.
+func redact(addresses string) string {
+	var redacted []string
+	for a := range strings.SplitSeq(addresses, ",") {
+		a = strings.TrimSpace(a)
+		if !strings.Contains(a, "://") {
+			a = "nats://" + a // as the NATS client does
+		}
+		u, err := url.Parse(a)
+		if err != nil {
+			redacted = append(redacted, "(an address that cannot be read)")
+			continue
+		}
+		u.User, u.RawQuery, u.Fragment = nil, "", ""
+		redacted = append(redacted, u.String())
+	}
+	return strings.Join(redacted, ",")
 }
 
 // openCluster connects to a NATS cluster, which may be starting or electing its

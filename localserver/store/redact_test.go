@@ -4,7 +4,21 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"hubbub/protocol/testkit"
 )
+
+// Credentials are in no address that is displayed.
+func TestRedact(t *testing.T) {
+	t.Parallel()
+	for addresses, want := range map[string]string{
+		"nats://one:4222, tls://user:word@two:4222": "nats://one:4222,tls://two:4222",
+		"user:word@one:4222,token@two":              "nats://one:4222,nats://two",
+		"nats://user:wo%rd@one":                     "(an address that cannot be read)",
+	} {
+		testkit.Equal(t, redact(addresses), want, addresses, "is shown as")
+	}
+}
 
 // An address that cannot be used is not repeated with its password.
 func TestNATSErrorsShowNoSecret(t *testing.T) {
