@@ -40,6 +40,7 @@ func TestRestart(t *testing.T) {
 	if !s.server.JetStreamConfig().SyncAlways {
 		t.Error("a write is acknowledged before it is on the disk: a power failure loses it")
 	}
+	testkit.Equal(t, s.server.JetStreamConfig().SyncInterval, compactionInterval, "until the space of deleted messages is freed")
 	stored := func() bool {
 		attempt, done := context.WithTimeout(ctx, time.Second) // the request may be lost with the old connection
 		defer done()
