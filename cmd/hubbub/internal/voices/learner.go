@@ -84,9 +84,10 @@ func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 	if err := l.refresh(); err != nil {
 		return "", err
 	}
+	earlier := maps.Clone(l.learnt)
 	l.learnt[label] = &learnt{New(name, v, ""), true}
 	if err := l.apply(); err != nil {
-		delete(l.learnt, label)
+		l.learnt = earlier
 		return "", err
 	}
 	is := "is"

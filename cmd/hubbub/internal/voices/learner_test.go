@@ -186,6 +186,21 @@ func TestLearnerOfAFullStore(t *testing.T) {
 	}
 }
 
+// TestLearnerAgain: when a voice that is learnt again cannot be stored, the earlier one stays.
+func TestLearnerAgain(t *testing.T) {
+	store, _ := filled(t)
+	l := NewLearner(store)
+	l.make = madeOnce
+	testkit.Must(l.Learn("SPEAKER_00", "Ben", speech(t)))(t)
+	l.make = func([]float32) (voiceprint.Voiceprint, error) { return voiceprint.Voiceprint{}, nil }
+	if _, err := l.Learn("SPEAKER_00", "Ben", speech(t)); err == nil {
+		t.Error("a voiceprint that is none is stored")
+	}
+	annotations := testkit.Must(protocol.Annotations{}.Rename("SPEAKER_00", "Ben"))(t)
+	text := testkit.Must(l.Correct(annotations))(t)
+	testkit.Equal(t, text+names(t, store), "Ben", "is stored")
+}
+
 // TestNever is remembered until its file is deleted.
 func TestNever(t *testing.T) {
 	store := Store{filepath.Join(t.TempDir(), "voices")}
