@@ -324,7 +324,8 @@ func (r *ResilientStream) createNext(ctx context.Context) (live protocol.LiveStr
 	input := r.o.input()
 	if !r.withoutResume {
 		input["resume"] = r.id // which only this goroutine changes
-		if known {             // for watchers
+		if known {
+			// For watchers.
 			input["resumeAt"] = r.current().serviceTime(begins)
 		}
 	}

@@ -51,9 +51,9 @@ type Server struct {
 	server *natsserver.Server // nil after a start that failed
 }
 
-// compactionInterval is how often the disk space of deleted messages is freed. What is deleted later than that before
-// an orderly end uses it for good: a server that starts does not know blocks without messages (nats-server 2.15,
-// fileStore.recoverFullState).
+// compactionInterval is how often the disk space of deleted messages is freed. What is deleted just before an orderly
+// end uses it until a crash makes a server read all blocks: one that starts otherwise does not know those without
+// messages (nats-server 2.15, fileStore.recoverFullState).
 const compactionInterval = 10 * time.Second
 
 // timeouts are what tests shorten.
