@@ -40,6 +40,11 @@ func newTestClient(t *testing.T, o Options) *Client {
 // connection is dropped without a close frame.
 type script func(t *testing.T, conn *websocket.Conn)
 
+// streamAt is the address of a stream of a server.
+func streamAt(address string) string {
+	return "ws" + strings.TrimPrefix(address, "http") + "/stream?token=tok-123"
+}
+
 // openStream runs a script on a real socket over TLS and opens a stream to it.
 // Bounds of the stream are changed by change.
 func openStream(t *testing.T, s script, change func(*config)) *Stream {
@@ -49,7 +54,7 @@ func openStream(t *testing.T, s script, change func(*config)) *Stream {
 	if change != nil {
 		change(&c.config)
 	}
-	stream := testkit.Must(c.OpenStream(context.Background(), "wss"+strings.TrimPrefix(address, "https")+"/stream?token=tok-123"))(t)
+	stream := testkit.Must(c.OpenStream(context.Background(), streamAt(address)))(t)
 	t.Cleanup(stream.Close)
 	return stream
 }
