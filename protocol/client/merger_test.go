@@ -2,24 +2,32 @@ package client
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 )
 
 // merged runs a script: "start AT LABEL", "start AT LABEL MATCH" and "end AT LABEL" are
-// events of the present stream on the capture's clock (the match "null" is withdrawn), "lost AT" its loss when so much was
-// decided, "known AT" and "unknown AT" a new stream from there, "decided AT"
-// the time that passes, "over" the end. What comes out is returned in the same form.
+// events of the present stream on the capture's clock (the match "null" is withdrawn), "text AT LABEL END" what was said in
+// a turn, "lost AT" its loss when so much was decided, "known AT" and "unknown AT" a new stream from there, "decided AT"
+// the time that passes, "over" the end. What comes out is returned in the same form. Each text is that of a turn.
 func merged(t *testing.T, script string) string {
 	t.Helper()
-	p := newEventMerger()
+	p, timeline, texts := newEventMerger(), protocol.NewTimeline(), 0
 	var out []string
 	take := func(events []protocol.Event) {
 		for _, e := range events {
+			timeline.Apply(e)
+			if e.Type == protocol.TypeText {
+				texts++
+				out = append(out, fmt.Sprintf("text %g %s %g", e.Transcript.Start, e.Transcript.Speaker, e.Transcript.End))
+				continue
+			}
 			word := map[string]string{protocol.TypeSpeakerStart: "start", protocol.TypeSpeakerEnd: "end"}[e.Type]
 			match := e.Match
 			if e.Unmatched {
@@ -46,6 +54,9 @@ func merged(t *testing.T, script string) string {
 			take(p.add(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, at, label)))
 		case "end":
 			take(p.add(protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, at, label)))
+		case "text":
+			end := testkit.Must(strconv.ParseFloat(match, 64))(t)
+			take(p.add(protocol.NewTextEvent(protocol.Turn{Speaker: label, Start: at, End: end, Text: "hello"})))
 		case "lost":
 			_, ends := p.cutAt(at)
 			take(ends)
@@ -59,6 +70,7 @@ func merged(t *testing.T, script string) string {
 			t.Fatalf("%q", line)
 		}
 	}
+	testkit.Equal(t, timeline.Snapshot().Texts, texts, script, "turns with a text")
 	return strings.Join(out, "; ")
 }
 
@@ -98,6 +110,25 @@ func TestMergerJoinsStreams(t *testing.T) {
 			"start 1 A; start 3 B; lost 3; unknown 3; start 1.5 A; decided 3.001; end 2.9 A; start 3 B; decided 3.1",
 			"start 1 A; start 3 B; end 3 A; end 3.001 B; start 3.001 B#2"},
 		"lost before anything": {"lost 0; known 0; start 1 A; end 2 A", "start 1 A; end 2 A"},
+		// A text has the times of its turn in the session, also where that begins elsewhere than in the new stream.
+		"text of a turn that was clipped": {
+			"start 1 A; lost 3; known 3; start 2.4 A; end 4 A; text 2.4 A 4", "start 1 A; end 3 A; start 3 A; end 4 A; text 3 A 4"},
+		"text of a turn that was continued": {
+			"start 2.9 A; lost 3; known 3; start 3.1 A; end 4 A; text 3.1 A 4", "start 2.9 A; end 4 A; text 2.9 A 4"},
+		"text of one with another match": {
+			"start 2.9 A Rosa; lost 3; known 3; start 2.8 A Sam; end 4 A; text 2.8 A 4", "start 2.9 A Rosa; end 4 A; text 2.9 A 4"},
+		"text of a turn after the cut": {"lost 3; known 3; start 3.4 A; end 4 A; text 3.4 A 4", "start 3.4 A; end 4 A; text 3.4 A 4"},
+		// A turn that had just begun when the stream was lost keeps its match, whatever that of the start is with which the new
+		// stream continues it. The next turn has the new one.
+		"another person":    {"start 2 A Rosa; lost 2; known 2; start 1.8 A Sam; end 4 A; start 5 A Sam", "start 2 A Rosa; end 4 A; start 5 A Sam"},
+		"nobody any more":   {"start 2 A Rosa; lost 2; known 2; start 1.8 A null; end 4 A; start 5 A null", "start 2 A Rosa; end 4 A; start 5 A null"},
+		"recognised now":    {"start 2 A; lost 2; known 2; start 1.8 A Sam; end 4 A; start 5 A Sam", "start 2 A; end 4 A; start 5 A Sam"},
+		"the same":          {"start 2 A Sam; lost 2; known 2; start 1.8 A Sam; end 4 A", "start 2 A Sam; end 4 A"},
+		"a later start":     {"start 2 A Rosa; lost 2; known 2; start 2.1 A Sam; end 4 A", "start 2 A Rosa; end 4 A"},
+		"a turn that ended": {"start 1 A Rosa; lost 2; known 2; start 1.9 A Sam; end 4 A", "start 1 A Rosa; end 2 A; start 2 A Sam; end 4 A"},
+		// One that a new stream continues over the cut has the match of its newest start before the cut, also one that was withdrawn.
+		"a match before the cut": {"start 1 A Rosa; lost 2; known 2; start 1 A Rosa; start 1.5 A Sam; end 4 A", "start 1 A Rosa; end 2 A; start 2 A Sam; end 4 A"},
+		"one withdrawn there":    {"start 1 A Rosa; lost 2; known 2; start 1 A Rosa; start 1.5 A null; end 4 A", "start 1 A Rosa; end 2 A; start 2 A null; end 4 A"},
 	} {
 		if got := merged(t, c[0]); got != c[1] {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c[1])

@@ -127,15 +127,7 @@ func checkEnd(t *testing.T, info CloseInfo, says string) {
 		}
 		return
 	}
-	if info.Err == nil || !strings.Contains(info.Err.Error(), says) || strings.ContainsAny(info.Err.Error(), "\n\x1b") {
-		t.Fatalf("%s: %v, want %q", info.Reason, info.Err, says)
-	}
-	if strings.Contains(info.Err.Error(), "tok-123") || strings.Contains(info.Err.Error(), testKey) {
-		t.Errorf("a secret is told: %v", info.Err)
-	}
-	if hint.Of(info.Err) == "" && info.Reason != Cancelled {
-		t.Errorf("%v has no hint", info.Err)
-	}
+	explained(t, info.Err, says, "")
 }
 
 // A service that is gone is noticed within 10 s, after several pings, whenever
