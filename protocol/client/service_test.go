@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -64,6 +65,25 @@ func pipeStream(t *testing.T, s script, change func(*config)) *Stream {
 	t.Helper()
 	near, far := net.Pipe()
 	return connStream(t, near, far, s, change)
+}
+
+// bufferedStream is pipeStream with what is read without a bound at the service, as with the buffers of sockets.
+func bufferedStream(t *testing.T, s script) *Stream {
+	t.Helper()
+	near, far := net.Pipe()
+	return connStream(t, near, newBufferedConn(far), s, nil)
+}
+
+// inBubble runs a test with a name in a synctest bubble.
+func inBubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
+// ended receives until a stream is over, and tells how it ended.
+func ended(s *Stream) CloseInfo {
+	for range s.Events() {
+	}
+	return s.Wait()
 }
 
 // connStream is pipeStream over another connection.

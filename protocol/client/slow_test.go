@@ -83,30 +83,25 @@ func processSlowly(conn *websocket.Conn, share float64, stopAfter int) (ended bo
 func TestSlowServiceIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for _, share := range []float64{0.8, 0.5, 0.2, 0.1, 0.05} {
-		t.Run(fmt.Sprint(share), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				near, far := net.Pipe()
-				s := connStream(t, near, newBufferedConn(far), func(t *testing.T, conn *websocket.Conn) {
-					if processSlowly(conn, share, -1) {
-						say(t, conn, event("start", 59, "A"))
-						closeAfter(conn, time.Duration(0.8/share*float64(time.Second)))
-					}
-				}, nil)
-				const chunks = 600
-				behind := sendRealTime(t, s, chunks)
-				begun := time.Now()
-				for range s.Events() {
-				}
-				info := s.Wait()
-				audio := float64(chunks) * protocol.ChunkDuration.Seconds()
-				if want := audio/share - audio; info.Reason != Completed || time.Since(begun).Seconds() < want-1 {
-					t.Errorf("%.1f s after end_of_stream, %.1f s of audio behind: %+v", time.Since(begun).Seconds(), behind.Seconds(), info)
-				}
-				// Pings are in steps of 2 s.
-				if want := audio * (1 - share); behind.Seconds() < want-0.2 || behind.Seconds() > want+2.2 {
-					t.Errorf("%.1f s behind, want %.1f", behind.Seconds(), want)
+		inBubble(t, fmt.Sprint(share), func(t *testing.T) {
+			s := bufferedStream(t, func(t *testing.T, conn *websocket.Conn) {
+				if processSlowly(conn, share, -1) {
+					say(t, conn, event("start", 59, "A"))
+					closeAfter(conn, time.Duration(0.8/share*float64(time.Second)))
 				}
 			})
+			const chunks = 600
+			behind := sendRealTime(t, s, chunks)
+			begun := time.Now()
+			info := ended(s)
+			audio := float64(chunks) * protocol.ChunkDuration.Seconds()
+			if want := audio/share - audio; info.Reason != Completed || time.Since(begun).Seconds() < want-1 {
+				t.Errorf("%.1f s after end_of_stream, %.1f s of audio behind: %+v", time.Since(begun).Seconds(), behind.Seconds(), info)
+			}
+			// Pings are in steps of 2 s.
+			if want := audio * (1 - share); behind.Seconds() < want-0.2 || behind.Seconds() > want+2.2 {
+				t.Errorf("%.1f s behind, want %.1f", behind.Seconds(), want)
+			}
 		})
 	}
 }
@@ -126,36 +121,32 @@ func TestUnacknowledgedAudioIsBounded(t *testing.T) {
 		{"answers nothing", false, -1, 6 * time.Second, Completed},
 		{"stops", true, 300, 3*time.Second + time.Minute, TimedOut},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				near, far := net.Pipe()
-				s := connStream(t, near, newBufferedConn(far), func(_ *testing.T, conn *websocket.Conn) {
-					if !c.answers {
-						conn.SetPingHandler(func(string) error { return nil })
-					}
-					if processSlowly(conn, 10, c.stopAfter) {
-						protocoltest.CloseWith(conn, 1000, "")
-					}
-					for conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second)) == nil {
-						time.Sleep(5 * time.Second)
-					}
-				}, nil)
-				begun := time.Now()
-				r := &ResilientStream{o: ResilientOptions{Unpaced: true}, buffer: newSendBuffer(false, nil), endSent: make(chan struct{})}
-				go r.sendBuffered(s)
-				for n := range int64(600) {
-					_ = r.buffer.put(bufferedChunk{n, make([]float32, protocol.ChunkSamples)}, s.aborted) // the end says why it failed
-					if behind := s.Stats().Behind; c.answers && behind > 5*time.Second {
-						t.Fatalf("%s are unacknowledged", behind)
-					}
+		inBubble(t, c.name, func(t *testing.T) {
+			s := bufferedStream(t, func(_ *testing.T, conn *websocket.Conn) {
+				if !c.answers {
+					conn.SetPingHandler(func(string) error { return nil })
 				}
-				r.buffer.end()
-				for range s.Events() {
+				if processSlowly(conn, 10, c.stopAfter) {
+					protocoltest.CloseWith(conn, 1000, "")
 				}
-				if took, info := time.Since(begun), s.Wait(); info.Reason != c.reason || took < c.took || took > c.took+4*time.Second {
-					t.Errorf("after %s: %+v", took, info)
+				for conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second)) == nil {
+					time.Sleep(5 * time.Second)
 				}
 			})
+			begun := time.Now()
+			r := &ResilientStream{o: ResilientOptions{Unpaced: true}, buffer: newSendBuffer(false, nil), endSent: make(chan struct{})}
+			go r.sendBuffered(s)
+			for n := range int64(600) {
+				_ = r.buffer.put(bufferedChunk{n, make([]float32, protocol.ChunkSamples)}, s.aborted) // the end says why it failed
+				if behind := s.Stats().Behind; c.answers && behind > 5*time.Second {
+					t.Fatalf("%s are unacknowledged", behind)
+				}
+			}
+			r.buffer.end()
+			info := ended(s)
+			if took := time.Since(begun); info.Reason != c.reason || took < c.took || took > c.took+4*time.Second {
+				t.Errorf("after %s: %+v", took, info)
+			}
 		})
 	}
 }
@@ -169,43 +160,37 @@ func TestServiceWithLatePongsKeepsUp(t *testing.T) {
 		lasting time.Duration // of the answers
 		reports bool
 	}{{4 * time.Second, time.Hour, false}, {7 * time.Second, time.Hour, true}, {0, 20 * time.Second, true}} {
-		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				near, far := net.Pipe()
-				s := connStream(t, near, newBufferedConn(far), func(t *testing.T, conn *websocket.Conn) {
-					begun := time.Now()
-					conn.SetPingHandler(func(payload string) error {
-						if time.Since(begun) < c.lasting {
-							time.AfterFunc(c.late, func() { _ = conn.WriteControl(websocket.PongMessage, []byte(payload), time.Now().Add(time.Second)) })
-						}
-						return nil
-					})
-					for n := 1; ; n++ {
-						if kind, _, err := conn.ReadMessage(); err != nil || kind == websocket.TextMessage {
-							break
-						}
-						if c.reports && n%30 == 0 {
-							say(t, conn, event(map[bool]string{true: "start", false: "end"}[n%60 != 0], float64(n)/10, "A"))
-						}
+		inBubble(t, fmt.Sprintf("%+v", c), func(t *testing.T) {
+			s := bufferedStream(t, func(t *testing.T, conn *websocket.Conn) {
+				begun := time.Now()
+				conn.SetPingHandler(func(payload string) error {
+					if time.Since(begun) < c.lasting {
+						time.AfterFunc(c.late, func() { _ = conn.WriteControl(websocket.PongMessage, []byte(payload), time.Now().Add(time.Second)) })
 					}
-					protocoltest.CloseWith(conn, 1000, "")
-				}, nil)
-				r := &ResilientStream{buffer: newSendBuffer(true, nil), endSent: make(chan struct{})}
-				go r.sendBuffered(s)
-				go func() {
-					for range s.Events() {
+					return nil
+				})
+				for n := 1; ; n++ {
+					if kind, _, err := conn.ReadMessage(); err != nil || kind == websocket.TextMessage {
+						break
 					}
-				}()
-				for n := range int64(1200) {
-					_ = r.buffer.put(bufferedChunk{n, make([]float32, protocol.ChunkSamples)}, s.aborted) // the end says why it failed
-					time.Sleep(protocol.ChunkDuration)
-					if waiting, _ := r.buffer.waiting(); waiting > 30 {
-						t.Fatalf("after %d chunks %d wait to be sent", n, waiting)
+					if c.reports && n%30 == 0 {
+						say(t, conn, event(map[bool]string{true: "start", false: "end"}[n%60 != 0], float64(n)/10, "A"))
 					}
 				}
-				r.buffer.end()
-				testkit.Equal(t, s.Wait().Reason, Completed, s.Wait())
+				protocoltest.CloseWith(conn, 1000, "")
 			})
+			r := &ResilientStream{buffer: newSendBuffer(true, nil), endSent: make(chan struct{})}
+			go r.sendBuffered(s)
+			go ended(s)
+			for n := range int64(1200) {
+				_ = r.buffer.put(bufferedChunk{n, make([]float32, protocol.ChunkSamples)}, s.aborted) // the end says why it failed
+				time.Sleep(protocol.ChunkDuration)
+				if waiting, _ := r.buffer.waiting(); waiting > 30 {
+					t.Fatalf("after %d chunks %d wait to be sent", n, waiting)
+				}
+			}
+			r.buffer.end()
+			testkit.Equal(t, s.Wait().Reason, Completed, s.Wait())
 		})
 	}
 }
@@ -234,28 +219,24 @@ func TestServiceThatPausesIsWaitedFor(t *testing.T) {
 		{50 * time.Second, false, 0, TimedOut},
 		{30 * time.Minute, false, time.Hour, Completed},
 	} {
-		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := pipeStream(t, func(_ *testing.T, conn *websocket.Conn) {
-					for since := time.Now(); time.Since(since) < c.pause; time.Sleep(5 * time.Second) {
-						if c.pings {
-							_ = conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second))
-						}
+		inBubble(t, fmt.Sprintf("%+v", c), func(t *testing.T) {
+			s := pipeStream(t, func(_ *testing.T, conn *websocket.Conn) {
+				for since := time.Now(); time.Since(since) < c.pause; time.Sleep(5 * time.Second) {
+					if c.pings {
+						_ = conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second))
 					}
-					if processSlowly(conn, 1, -1) {
-						closeAfter(conn, c.patience/2)
-					}
-				}, func(conf *config) { conf.patience = c.patience })
-				for n := range int64(10) {
-					_ = s.Send(n, make([]float32, protocol.ChunkSamples)) // the end says why it failed
 				}
-				_ = s.EndOfStream()
-				for range s.Events() {
+				if processSlowly(conn, 1, -1) {
+					closeAfter(conn, c.patience/2)
 				}
-				if info := s.Wait(); info.Reason != c.reason {
-					t.Errorf("%+v", info)
-				}
-			})
+			}, func(conf *config) { conf.patience = c.patience })
+			for n := range int64(10) {
+				_ = s.Send(n, make([]float32, protocol.ChunkSamples)) // the end says why it failed
+			}
+			_ = s.EndOfStream()
+			if info := ended(s); info.Reason != c.reason {
+				t.Errorf("%+v", info)
+			}
 		})
 	}
 }
@@ -286,24 +267,19 @@ func TestSlowServiceThatStopsIsGivenUp(t *testing.T) {
 			}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var stopped time.Time
-				near, far := net.Pipe()
-				s := connStream(t, near, newBufferedConn(far), func(_ *testing.T, conn *websocket.Conn) {
-					processSlowly(conn, 0.5, 150)
-					stopped = time.Now()
-					then(conn)
-				}, nil)
-				sendRealTime(t, s, 200)
-				for range s.Events() {
-				}
-				info := s.Wait()
-				took := time.Since(stopped)
-				if info.Reason != TimedOut || took < drainTimeout-s.config.pingEvery || took > drainLimit {
-					t.Errorf("after %s: %+v", took, info)
-				}
+		inBubble(t, name, func(t *testing.T) {
+			var stopped time.Time
+			s := bufferedStream(t, func(_ *testing.T, conn *websocket.Conn) {
+				processSlowly(conn, 0.5, 150)
+				stopped = time.Now()
+				then(conn)
 			})
+			sendRealTime(t, s, 200)
+			info := ended(s)
+			took := time.Since(stopped)
+			if info.Reason != TimedOut || took < drainTimeout-s.config.pingEvery || took > drainLimit {
+				t.Errorf("after %s: %+v", took, info)
+			}
 		})
 	}
 }
@@ -325,32 +301,29 @@ func TestServiceThatDecidesAtTheEndIsWaitedFor(t *testing.T) {
 		{900, 2 * time.Minute, true, TimedOut, 62 * time.Second},
 		{900, 2 * time.Minute, false, TimedOut, 12 * time.Second},
 	} {
-		t.Run(fmt.Sprintf("%d chunks, %v, answers %v", c.chunks, c.computes, c.answers), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				near, far := net.Pipe()
-				s := connStream(t, near, newBufferedConn(far), func(t *testing.T, conn *websocket.Conn) {
-					untilEnd(t, conn)
-					var reader sync.WaitGroup
-					if c.answers {
-						reader.Go(func() { protocoltest.Drain(conn) })
-					}
-					time.Sleep(c.computes)
-					_ = conn.WriteMessage(websocket.TextMessage, []byte(startA))
-					_ = conn.WriteMessage(websocket.TextMessage, []byte(endA))
-					_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(time.Second))
-					reader.Wait()
-				}, nil)
-				sendRealTime(t, s, c.chunks)
-				begun := time.Now()
-				events := 0
-				for range s.Events() {
-					events++
+		inBubble(t, fmt.Sprintf("%d chunks, %v, answers %v", c.chunks, c.computes, c.answers), func(t *testing.T) {
+			s := bufferedStream(t, func(t *testing.T, conn *websocket.Conn) {
+				untilEnd(t, conn)
+				var reader sync.WaitGroup
+				if c.answers {
+					reader.Go(func() { protocoltest.Drain(conn) })
 				}
-				info := s.Wait()
-				if took := time.Since(begun); info.Reason != c.reason || took > c.within || (events == 2) != (c.reason == Completed) {
-					t.Errorf("%d events, after %s: %+v", events, took, info)
-				}
+				time.Sleep(c.computes)
+				_ = conn.WriteMessage(websocket.TextMessage, []byte(startA))
+				_ = conn.WriteMessage(websocket.TextMessage, []byte(endA))
+				_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(time.Second))
+				reader.Wait()
 			})
+			sendRealTime(t, s, c.chunks)
+			begun := time.Now()
+			events := 0
+			for range s.Events() {
+				events++
+			}
+			info := s.Wait()
+			if took := time.Since(begun); info.Reason != c.reason || took > c.within || (events == 2) != (c.reason == Completed) {
+				t.Errorf("%d events, after %s: %+v", events, took, info)
+			}
 		})
 	}
 }

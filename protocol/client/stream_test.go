@@ -232,22 +232,18 @@ func TestStreamTimesOut(t *testing.T) {
 			}
 		}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := pipeStream(t, c.script, nil)
-				begun := time.Now()
-				mustSend(t, s, 0)
-				if c.ended {
-					testkit.NoError(t, s.EndOfStream())
-				}
-				for range s.Events() { // until the stream is over
-				}
-				info := s.Wait()
-				if took := time.Since(begun); info.Reason != TimedOut || info.Code != 0 || took != c.after {
-					t.Errorf("after %s, not %s: %+v", took, c.after, info)
-				}
-				checkEnd(t, info, c.says)
-			})
+		inBubble(t, c.name, func(t *testing.T) {
+			s := pipeStream(t, c.script, nil)
+			begun := time.Now()
+			mustSend(t, s, 0)
+			if c.ended {
+				testkit.NoError(t, s.EndOfStream())
+			}
+			info := ended(s)
+			if took := time.Since(begun); info.Reason != TimedOut || info.Code != 0 || took != c.after {
+				t.Errorf("after %s, not %s: %+v", took, c.after, info)
+			}
+			checkEnd(t, info, c.says)
 		})
 	}
 }
