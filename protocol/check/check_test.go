@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -391,30 +390,10 @@ func TestCheckJSON(t *testing.T) {
 	}
 }
 
-// Certificates that are out of date, of another name, or soon to end, of an
-// authority that is trusted.
+// A certificate that ends soon, of an authority that is trusted, is worth a notice; the texts about others are the client's.
 func TestCheckCertificates(t *testing.T) {
 	t.Parallel()
-	serve := func(change func(*x509.Certificate)) (string, []byte) {
-		return protocoltest.ServeTLS(t, protocoltest.Service{}.Handler(), change)
-	}
-	for _, tt := range []struct {
-		name        string
-		change      func(*x509.Certificate)
-		cause, next string
-	}{
-		{"expired", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }, "expired on", "renew"},
-		{"clock", func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Hour) }, "not valid before", "clock"},
-		{"common name only", func(c *x509.Certificate) { c.IPAddresses = nil }, "issued for no name", "subject alternative name"},
-		{"interception", func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"login.hotel.example"} },
-			"issued for login.hotel.example, by Test Authority", "intercepts TLS"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			address, ca := serve(tt.change)
-			fails(t, runCheck(t, address, testKey, testkit.Timeout, 2, func(o *client.Options) { o.CACert = ca }), "tls", tt.cause, tt.next)
-		})
-	}
-	address, ca := serve(nil)
+	address, ca := protocoltest.ServeTLS(t, protocoltest.Service{}.Handler(), nil)
 	r := runCheck(t, address, testKey, testkit.Timeout, 2, func(o *client.Options) { o.CACert = ca })
 	if s := r.Stages[2]; !r.OK || s.State != Notice || !strings.Contains(s.Cause, "expires in 1 days") || s.Details["days_left"] != 1 {
 		t.Errorf("%+v", s)

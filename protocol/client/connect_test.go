@@ -99,37 +99,45 @@ func TestCAFileThatIsNone(t *testing.T) {
 	}
 }
 
+// A certificate that is not good is refused by requests and probes, and a probe sees it all the same.
 func TestCertificatesThatAreWrong(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		change func(*x509.Certificate)
-		says   string
-		hint   string
+		name       string
+		change     func(*x509.Certificate)
+		says, hint string
+		match      bool // the name
 	}{
 		{"another name", func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"a.example", "b.example"} },
-			"issued for a.example, b.example", "--insecure"},
-		{"another address", func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }, "issued for 10.0.0.1", "--server"},
+			"issued for a.example, b.example, by Test Authority", "a proxy that intercepts TLS. Your own server: --insecure", false},
+		{"another address", func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }, "issued for 10.0.0.1", "--server", false},
 		{"common name only", func(c *x509.Certificate) {
 			c.IPAddresses, c.DNSNames, c.Subject.CommonName = nil, nil, "localhost"
-		}, "issued for no name", "subject alternative name"},
+		}, "issued for no name", "subject alternative name", false},
 		{"of a client", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} },
-			"incompatible key usage", "issue another one"},
+			"incompatible key usage", "issue another one", true},
 		{"expired", func(c *x509.Certificate) {
 			c.NotAfter = time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
 			c.NotBefore = c.NotAfter.Add(-1)
-		},
-			"expired on 2020-01-02T03:04:05Z; this machine's clock says 20", "renew"},
+		}, "expired on 2020-01-02T03:04:05Z; this machine's clock says 20", "renew", true},
 		{"not yet", func(c *x509.Certificate) {
 			c.NotBefore = time.Date(2090, 1, 1, 0, 0, 0, 0, time.UTC)
 			c.NotAfter = c.NotBefore.Add(1)
-		},
-			"not valid before 2090-01-01T00:00:00Z; this machine's clock says 20", "unless the clock"},
+		}, "not valid before 2090-01-01T00:00:00Z; this machine's clock says 20", "unless the clock", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			address, ca := protocoltest.ServeTLS(t, okResponse, c.change)
 			client := newTestClient(t, Options{BaseURL: address, CACert: ca})
 			_, err := client.Test(context.Background())
 			explained(t, err, c.says, c.hint)
+			info, err := probeTo(t, client, nil)
+			explained(t, err, c.says, c.hint)
+			if info.Verified || info.NameMatches != c.match || info.Issuer == "" || info.NotAfter.IsZero() {
+				t.Errorf("%+v", info)
+			}
+			info, err = probeTo(t, newTestClient(t, Options{BaseURL: address, Insecure: true}), nil)
+			if err != nil || info.Verified {
+				t.Errorf("insecure: %+v, %v", info, err)
+			}
 		})
 	}
 }

@@ -61,30 +61,7 @@ func TestProxyThatRefuses(t *testing.T) {
 	}
 }
 
-// A certificate that is not good is refused and seen all the same.
-func TestProbeTLS(t *testing.T) {
-	for name, tt := range map[string]struct {
-		change func(*x509.Certificate)
-		want   string
-		match  bool
-	}{
-		"expired":    {func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }, "expired on", true},
-		"not yet":    {func(c *x509.Certificate) { c.NotBefore = time.Now().Add(30 * time.Minute) }, "not valid before", true},
-		"wrong name": {func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"other.example"} }, "issued for other.example", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			address, ca := protocoltest.ServeTLS(t, http.NotFoundHandler(), tt.change)
-			info, err := probeTo(t, newTestClient(t, Options{BaseURL: address, CACert: ca}), nil)
-			explained(t, err, tt.want, "")
-			if info.Verified || info.NameMatches != tt.match || info.Issuer == "" || info.NotAfter.IsZero() {
-				t.Errorf("%+v", info)
-			}
-			info, err = probeTo(t, newTestClient(t, Options{BaseURL: address, Insecure: true}), nil)
-			if err != nil || info.Verified {
-				t.Errorf("insecure: %+v, %v", info, err)
-			}
-		})
-	}
+func TestProbeWithoutTLS(t *testing.T) {
 	if _, err := probeTo(t, newTestClient(t, Options{BaseURL: "http://" + protocoltest.Listen(t, func(net.Conn) {})}), nil); !errors.Is(err, ErrNoTLS) {
 		t.Errorf("%v", err)
 	}
