@@ -260,34 +260,8 @@ func TestObeysRetryAfter(t *testing.T) {
 	}
 }
 
-// TestPausedSource: a stream that the service closed for want of audio is replaced once there is some.
-func TestPausedSource(t *testing.T) {
-	opened := make(chan *ResilientStream, 1)
-	s := &lossyService{t: t, resumes: true}
-	s.streams = []script{s.receives(0, 3, func(_ *testing.T, conn *websocket.Conn) {
-		lost := (<-opened).current()
-		lost.mu.Lock()
-		lost.lastBegun = lost.lastBegun.Add(-idleTimeout)
-		lost.mu.Unlock()
-		protocoltest.CloseWith(conn, 1008, "no audio for 60 s")
-	}), s.receives(1, -1, closeNormally)}
-	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true}, func(c *config) { c.backOff = func(int, error) time.Duration { return 0 } })
-	sendChunks(t, l, 0, 3)
-	testkit.Eventually(t, "three chunks", func() bool { return l.State().ChunksSent == 3 })
-	opened <- l
-	testkit.Eventually(t, "the loss", func() bool { return l.State().Connection.Losses == 1 })
-	for range 5 { // time for a second stream that is too early
-		_, _ = l.client.StreamStatus(t.Context(), "id0")
-	}
-	goesOn := time.Now()
-	sendChunks(t, l, 3, 5)
-	testkit.NoError(t, l.EndOfStream())
-	if _, changes, end := receiveAll(t, l); end.Err != nil || len(changes) != 2 || s.when[1].Before(goesOn) {
-		t.Errorf("%+v, %v, the second stream %v after the pause", changes, end.Err, s.when[1].Sub(goesOn))
-	}
-}
-
-// TestSourceThatPausesOften: pauses after less audio than a stream decides are no outage, however long they are together.
+// TestSourceThatPausesOften: a stream that the service closed for want of audio is replaced once there is some. Pauses after
+// less audio than a stream decides are no outage, however long they are together.
 func TestSourceThatPausesOften(t *testing.T) {
 	const pauses = 4
 	lost := make(chan *Stream)
@@ -306,15 +280,22 @@ func TestSourceThatPausesOften(t *testing.T) {
 		c.backOff = func(attempt int, _ error) time.Duration { return time.Duration(attempt-1) * time.Hour } // one attempt for each outage
 	})
 	for i := range pauses {
+		goesOn := time.Now()
 		sendChunks(t, l, int64(i), int64(i+1))
 		testkit.Eventually(t, "the chunks", func() bool { return s.count(i) == i+1 && l.current().Stats().ChunksSent == int64(i+1) })
+		if s.when[i].Before(goesOn) && i > 0 {
+			t.Errorf("stream %d was asked for %v before the source went on", i, goesOn.Sub(s.when[i]))
+		}
 		lost <- l.current()
 		testkit.Eventually(t, "the loss", func() bool { return l.State().Connection.Losses == i+1 })
+		for range 5 { // time for a next stream that is too early
+			_, _ = l.client.StreamStatus(t.Context(), "id0")
+		}
 	}
 	sendChunks(t, l, pauses, pauses+1)
 	testkit.NoError(t, l.EndOfStream())
-	if _, _, end := receiveAll(t, l); end.Err != nil {
-		t.Error(end.Err)
+	if _, changes, end := receiveAll(t, l); end.Err != nil || len(changes) != 2*pauses {
+		t.Errorf("%+v, %v", changes, end.Err)
 	}
 }
 
@@ -356,10 +337,7 @@ func TestReconnectLimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &lossyService{t: t}
-			s.creates = []func(http.ResponseWriter) bool{nil}
-			for range 1000 {
-				s.creates = append(s.creates, c.create)
-			}
+			s.creates = append([]func(http.ResponseWriter) bool{nil}, slices.Repeat([]func(http.ResponseWriter) bool{c.create}, 1000)...)
 			s.streams = []script{s.receives(0, 3, sending(c.end, "start 0.1 A"))}
 			l := s.open(ResilientOptions{Limit: c.limit, Unpaced: true}, func(conf *config) {
 				conf.backOff = func(tries int, err error) time.Duration {
@@ -442,10 +420,7 @@ func TestRefusedVoiceprints(t *testing.T) {
 // TestLastAttempt has one more try for a user who wants to go.
 func TestLastAttempt(t *testing.T) {
 	s := &lossyService{t: t}
-	s.creates = []func(http.ResponseWriter) bool{nil}
-	for range 10 {
-		s.creates = append(s.creates, refuse(503))
-	}
+	s.creates = append([]func(http.ResponseWriter) bool{nil}, slices.Repeat([]func(http.ResponseWriter) bool{refuse(503)}, 10)...)
 	s.streams = []script{s.receives(0, 3, cutConnection)}
 	ending := make(chan struct{})
 	l := s.open(ResilientOptions{Limit: time.Hour, Ending: ending}, func(c *config) {
@@ -478,13 +453,16 @@ func TestLastAttempt(t *testing.T) {
 	}
 }
 
+// brokenService accepts streams and closes them at once.
+func brokenService(t *testing.T) *lossyService {
+	broken := func(_ *testing.T, conn *websocket.Conn) { protocoltest.CloseWith(conn, 1011, "broken") }
+	return &lossyService{t: t, streams: slices.Repeat([]script{broken}, 10)}
+}
+
 // TestLastAttemptThatIsLost: a service that accepts streams and closes them at once is left
 // after one more.
 func TestLastAttemptThatIsLost(t *testing.T) {
-	s := &lossyService{t: t}
-	for range 10 {
-		s.streams = append(s.streams, func(_ *testing.T, conn *websocket.Conn) { protocoltest.CloseWith(conn, 1011, "broken") })
-	}
+	s := brokenService(t)
 	ending := make(chan struct{})
 	l := s.open(ResilientOptions{Limit: time.Hour, Ending: ending}, func(c *config) {
 		c.backOff = func(int, error) time.Duration { return time.Hour / 2 }
@@ -500,10 +478,7 @@ func TestLastAttemptThatIsLost(t *testing.T) {
 
 // A service that ends each stream at once needs its operator, not more time.
 func TestStreamsThatAreLostAtOnce(t *testing.T) {
-	s := &lossyService{t: t}
-	for range 10 {
-		s.streams = append(s.streams, func(_ *testing.T, conn *websocket.Conn) { protocoltest.CloseWith(conn, 1011, "broken") })
-	}
+	s := brokenService(t)
 	l := s.open(ResilientOptions{Limit: time.Minute}, func(c *config) {
 		c.backOff = func(try int, _ error) time.Duration { return map[bool]time.Duration{true: time.Hour}[try > 3] }
 	})
