@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -114,24 +113,19 @@ func TestErrorBodies(t *testing.T) {
 	}
 }
 
-// Without TLS, a proxy responds in place of the service.
-func TestPasswordOfAProxyWithoutTLS(t *testing.T) {
-	proxy := httptest.NewServer(respond(407, "text/html", "<title>no</title>"))
-	defer proxy.Close()
-	_, err := newTestClient(t, Options{BaseURL: proxy.URL}).Test(t.Context())
-	explained(t, err, "407", "in HTTP_PROXY")
-}
-
-// Its pages are not blamed on the service.
+// Without TLS, a proxy responds in place of the service. Its pages are not blamed on the service.
 func TestPageOfAProxyWithoutTLS(t *testing.T) {
-	for _, status := range []int{401, 403, 502, 503} {
-		proxy := httptest.NewServer(respond(status, "text/html", "<title>The URL could not be retrieved</title>"))
-		t.Cleanup(proxy.Close)
-		via := testkit.Must(url.Parse(proxy.URL))(t)
+	for _, status := range []int{401, 403, 407, 502, 503} {
+		proxy := protocoltest.Serve(t, respond(status, "text/html", "<title>The URL could not be retrieved</title>"))
+		via := testkit.Must(url.Parse(proxy))(t)
 		client := newTestClient(t, Options{BaseURL: "http://service.invalid"})
 		client.http.Transport.(*http.Transport).Proxy = http.ProxyURL(via)
 		_, err := client.Test(t.Context())
-		explained(t, err, "could not be retrieved", "the proxy "+via.Host+" in HTTP_PROXY")
+		fix := "the proxy " + via.Host + " in HTTP_PROXY"
+		if status == http.StatusProxyAuthRequired {
+			fix = "The proxy requires a user name and password: check those in its address, in HTTP_PROXY"
+		}
+		explained(t, err, "could not be retrieved", fix)
 	}
 }
 
@@ -307,20 +301,6 @@ func TestIncompleteResponses(t *testing.T) {
 		testkit.Equal(t, fmt.Sprint(err), "the response to GET /v1/test did not arrive completely", "hangs", hangs)
 		explained(t, err, "", "Try again")
 	}
-}
-
-func TestRedirectionsAreNotFollowed(t *testing.T) {
-	var elsewhere atomic.Int64
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
-	defer other.Close()
-	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, other.URL+"/v2?key="+testKey, http.StatusMovedPermanently)
-	})
-	_, err := c.Test(context.Background())
-	if explained(t, err, "", "moved"); !strings.HasSuffix(fmt.Sprint(err), "it redirects to "+other.URL+"/v2") {
-		t.Error(err)
-	}
-	testkit.Equal(t, elsewhere.Load(), 0, "requests elsewhere")
 }
 
 func TestErrorBodyIsBounded(t *testing.T) {

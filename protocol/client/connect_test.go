@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -178,23 +177,6 @@ func TestConnectionsThatFail(t *testing.T) {
 				explained(t, err, c.says, c.hint)
 			}
 		})
-	}
-}
-
-func TestProxyThatIsGone(t *testing.T) {
-	client := newTestClient(t, Options{BaseURL: "https://nowhere.example"})
-	client.http.Transport.(*http.Transport).Proxy = http.ProxyURL(&url.URL{Scheme: "http", User: url.UserPassword("me", testKey), Host: "127.0.0.1:1"})
-	_, err := client.Test(context.Background())
-	explained(t, err, "the proxy cannot be reached: 127.0.0.1:1 refuses connections", "HTTPS_PROXY")
-}
-
-func TestCancelledBeforeItWasOpen(t *testing.T) {
-	client := newTestClient(t, Options{BaseURL: "https://127.0.0.1:1"})
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	_, err := client.OpenStream(ctx, "wss://127.0.0.1:1/")
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
 	}
 }
 
@@ -452,7 +434,7 @@ func TestRedirections(t *testing.T) {
 	for _, c := range []struct{ base, to, hint string }{
 		{"", "https://new.example/v1/test", "--server https://new.example"},
 		{"", "/speech/v1/test", "/speech"},
-		{"/old", "https://new.example/new/v1/test?from=1", "--server https://new.example/new"},
+		{"/old", "https://new.example/new/v1/test?key=" + testKey, "--server https://new.example/new"},
 		{"", "https://login.example/", "captive portal"},
 	} {
 		address := protocoltest.Serve(t, http.RedirectHandler(c.to, http.StatusPermanentRedirect))
@@ -531,25 +513,18 @@ func TestStreamAddressesThatAreRefused(t *testing.T) {
 // The key belongs to the HTTP operations; a stream's address may be another
 // host's.
 func TestTheKeyStaysOutOfTheStream(t *testing.T) {
-	plain := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	address := protocoltest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" || r.URL.Query().Get("token") != "tok-123" {
 			t.Errorf("%v %v", r.URL, r.Header)
 		}
-		conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
-		if err != nil {
-			t.Error(err)
-			return
+		if conn := protocoltest.Upgrade(w, r); conn != nil {
+			defer conn.Close()
+			protocoltest.CloseWith(conn, 1001, "")
 		}
-		defer conn.Close()
-		protocoltest.CloseWith(conn, 1001, "")
 	}))
-	plain.Config.ErrorLog = log.New(io.Discard, "", 0)
-	plain.Start()
-	defer plain.Close()
-	client := newTestClient(t, Options{BaseURL: plain.URL}) // http: as given, so ws: is, too
-	s := testkit.Must(client.OpenStream(context.Background(), streamAt(plain.URL)))(t)
+	client := newTestClient(t, Options{BaseURL: address}) // http: as given, so ws: is, too
+	s := testkit.Must(client.OpenStream(context.Background(), streamAt(address)))(t)
 	if _, info := collect(t, s); info.Reason != GoingAway {
 		t.Errorf("%+v", info)
 	}
-	s.Close()
 }

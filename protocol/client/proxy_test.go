@@ -174,8 +174,10 @@ func TestKindsOfProxies(t *testing.T) {
 		stream.Close()
 
 		via.Host = "127.0.0.1:1"
-		if _, err := client.OpenStream(context.Background(), live.URL); err == nil || !strings.HasPrefix(err.Error(), "the proxy cannot be reached: 127.0.0.1:1 ") {
-			t.Errorf("%s: %v", scheme, err)
+		_, requestErr := client.Test(context.Background())
+		_, streamErr := client.OpenStream(context.Background(), live.URL)
+		for _, err := range []error{requestErr, streamErr} {
+			explained(t, err, "the proxy cannot be reached: 127.0.0.1:1 refuses connections", "HTTPS_PROXY")
 		}
 	}
 }

@@ -232,34 +232,6 @@ func TestFirstStreamObeysRetryAfter(t *testing.T) {
 	}
 }
 
-// TestObeysRetryAfter waits as long as the service asks, and tries a failing
-// one again.
-func TestObeysRetryAfter(t *testing.T) {
-	t.Parallel()
-	s := &lossyService{t: t, resumes: true}
-	s.creates = []func(http.ResponseWriter) bool{nil, refuse(503), refuse(429, "Retry-After", "1")}
-	s.streams = []script{s.receives(0, 3, cutConnection), s.receives(1, -1, closeNormally)}
-	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true}, func(c *config) {
-		c.backOff = func(tries int, err error) time.Duration {
-			if tries < 3 {
-				return time.Millisecond
-			}
-			return backOff(tries, err)
-		}
-	})
-	sendChunks(t, l, 0, 10)
-	_ = l.EndOfStream()
-	if _, _, end := receiveAll(t, l); end.Err != nil {
-		t.Fatal(end.Err)
-	}
-	if len(s.when) != 4 {
-		t.Fatalf("%d requests", len(s.when))
-	}
-	if waited := s.when[3].Sub(s.when[2]); waited < time.Second {
-		t.Errorf("came back after %v", waited)
-	}
-}
-
 // TestSourceThatPausesOften: a stream that the service closed for want of audio is replaced once there is some. Pauses after
 // less audio than a stream decides are no outage, however long they are together.
 func TestSourceThatPausesOften(t *testing.T) {

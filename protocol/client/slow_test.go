@@ -213,11 +213,12 @@ func TestServiceThatPausesIsWaitedFor(t *testing.T) {
 		pings    bool
 		patience time.Duration
 		reason   Reason
+		says     string
 	}{
-		{50 * time.Second, true, 0, Completed},
-		{70 * time.Second, true, 0, TimedOut},
-		{50 * time.Second, false, 0, TimedOut},
-		{30 * time.Minute, false, time.Hour, Completed},
+		{50 * time.Second, true, 0, Completed, ""},
+		{70 * time.Second, true, 0, TimedOut, "accepted no audio for 1m0s"},
+		{50 * time.Second, false, 0, TimedOut, "sent nothing for 9s"},
+		{30 * time.Minute, false, time.Hour, Completed, ""},
 	} {
 		inBubble(t, fmt.Sprintf("%+v", c), func(t *testing.T) {
 			s := pipeStream(t, func(_ *testing.T, conn *websocket.Conn) {
@@ -234,9 +235,9 @@ func TestServiceThatPausesIsWaitedFor(t *testing.T) {
 				_ = s.Send(n, make([]float32, protocol.ChunkSamples)) // the end says why it failed
 			}
 			_ = s.EndOfStream()
-			if info := ended(s); info.Reason != c.reason {
-				t.Errorf("%+v", info)
-			}
+			info := ended(s)
+			testkit.Equal(t, info.Reason, c.reason, info)
+			checkEnd(t, info, c.says)
 		})
 	}
 }

@@ -43,27 +43,6 @@ func TestSendRefusesWhatIsNoNextChunk(t *testing.T) {
 	}
 }
 
-func TestSendDoesNotWaitForEver(t *testing.T) {
-	t.Parallel()
-	over := make(chan struct{})
-	defer close(over)
-	s := openStream(t, func(*testing.T, *websocket.Conn) { <-over }, // nothing is read
-		func(c *config) { c.writeTimeout, c.writeGrace = 200*time.Millisecond, 100*time.Millisecond })
-	var err error
-	for seq := int64(0); err == nil; seq++ {
-		if seq > 20000 {
-			t.Fatal("128 MB went nowhere")
-		}
-		err = s.Send(seq, make([]float32, protocol.ChunkSamples))
-	}
-	if !errors.Is(err, ErrStreamOver) {
-		t.Errorf("%v", err)
-	}
-	_, info := collect(t, s)
-	testkit.Equal(t, info.Reason, TimedOut, info)
-	checkEnd(t, info, "accepted no audio for 200ms")
-}
-
 // The service's reason must be found even when the pipe breaks first.
 func TestSendFindsTheServicesReason(t *testing.T) {
 	for range 10 {

@@ -202,28 +202,6 @@ func openLive(t *testing.T, c *Client) *Stream {
 	return s
 }
 
-// TestRecordsOfALatePong answers the first ping only after the second: its round
-// trip is that of the first.
-func TestRecordsOfALatePong(t *testing.T) {
-	c, book := leakyService(t, func(t *testing.T, conn *websocket.Conn) {
-		var pings []string
-		conn.SetPingHandler(func(p string) error {
-			if pings = append(pings, p); len(pings) == 2 {
-				return conn.WriteControl(websocket.PongMessage, []byte(pings[0]), time.Now().Add(testkit.Timeout))
-			}
-			return nil
-		})
-		protocoltest.Drain(conn)
-	})
-	c.config.pingEvery = 50 * time.Millisecond
-	s := openLive(t, c)
-	defer s.Close()
-	pong := book.find(t, "a pong", func(r trace.Record) bool { return r.Kind == trace.KindPong && r.Dir == trace.Incoming })
-	if pong.Took < 50*time.Millisecond/2 {
-		t.Errorf("a round trip of %v", pong.Took)
-	}
-}
-
 // TestAStreamRepeatsNoSecret: what a service says on a stream that is not traced, in an error, in a close
 // frame and in the response to the handshake, has neither the key nor the token.
 func TestAStreamRepeatsNoSecret(t *testing.T) {
