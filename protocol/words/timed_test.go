@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +13,7 @@ import (
 
 	"hubbub/capture/audiofile"
 	"hubbub/protocol"
+	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/testkit"
 )
 
@@ -36,7 +36,7 @@ func TestTimedEndpoint(t *testing.T) {
 		{"unknown format", `{"text":"good morning"}`, 400, "good morning []", "verbose_json/word json/ json/"},
 	} {
 		var calls []string
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		limited := Limit(endpointAt(t, func(w http.ResponseWriter, r *http.Request) {
 			format := r.FormValue("response_format")
 			calls = append(calls, format+"/"+r.FormValue("timestamp_granularities[]"))
 			if format != "json" && c.refuse != 0 {
@@ -44,9 +44,7 @@ func TestTimedEndpoint(t *testing.T) {
 				return
 			}
 			_, _ = w.Write([]byte(c.response))
-		}))
-		r := testkit.Must(New(s.URL, "", "", LiveTimeout))(t)
-		limited := Limit(r, 1)
+		}), 1)
 		for range 2 {
 			text, words, err := limited.Recognise(t.Context(), audiofile.WAV(make([]float32, sampleRate)), true)
 			if got := fmt.Sprint(text, " ", words); err != nil || got != c.want {
@@ -54,18 +52,12 @@ func TestTimedEndpoint(t *testing.T) {
 			}
 		}
 		testkit.Equal(t, strings.Join(calls, " "), c.calls, c.name, "calls")
-		r.(*endpoint).client.CloseIdleConnections()
-		s.Close()
 	}
 }
 
 // TestRefusedTwice: an endpoint that refuses everything is asked for times again.
 func TestRefusedTwice(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(422) }))
-	defer s.Close()
-	r, _ := New(s.URL, "", "", LiveTimeout)
-	e := r.(*endpoint)
-	defer e.client.CloseIdleConnections()
+	e := endpointAt(t, protocoltest.Respond(422, ""))
 	if _, _, err := e.Recognise(t.Context(), audiofile.WAV(nil), true); err == nil || e.untimed.Load() {
 		t.Errorf("%v, %v", err, e.untimed.Load())
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"hubbub/capture/audiofile"
+	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/testkit"
 )
 
@@ -46,12 +46,18 @@ func TestProcessThatFails(t *testing.T) {
 		if behaviour == "hang" {
 			r.timeout = time.Second
 		}
-		_, _, err := r.Recognise(t.Context(), nil, false)
-		var e *Error
-		if !errors.As(err, &e) || !strings.Contains(err.Error(), want) || e.Hint() == "" {
-			t.Errorf("%s: %v, want %q", behaviour, err, want)
-		}
+		fails(t, r, want, "")
 	}
+}
+
+// fails checks the error of a recogniser: what it says and what its hint says.
+func fails(t *testing.T, r Recogniser, says, fix string) (e *Error) {
+	t.Helper()
+	_, _, err := r.Recognise(t.Context(), nil, false)
+	if !errors.As(err, &e) || !strings.Contains(e.what, says) || !strings.Contains(e.hint, fix) || e.hint == "" {
+		t.Fatalf("%v, %+v, want %q", err, e, says)
+	}
+	return e
 }
 
 func TestCommandsOfWindows(t *testing.T) {
@@ -90,8 +96,14 @@ func TestSpecifications(t *testing.T) {
 	}
 }
 
+// endpointAt is the recogniser at a server.
+func endpointAt(t *testing.T, h http.HandlerFunc) *endpoint {
+	t.Helper()
+	return testkit.Must(New(protocoltest.Serve(t, h), "whisper-1", "secret", LiveTimeout))(t).(*endpoint)
+}
+
 func TestEndpoint(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	r := endpointAt(t, func(w http.ResponseWriter, r *http.Request) {
 		file, header, err := r.FormFile("file")
 		if err != nil {
 			t.Error(err)
@@ -99,75 +111,52 @@ func TestEndpoint(t *testing.T) {
 		}
 		data, _ := io.ReadAll(file)
 		fmt.Fprintf(w, `{"text":" %s %s %s %s %s\n %d bytes","usage":{}}`, r.URL.Path, r.Header.Get("Authorization"), header.Filename, r.FormValue("model"), r.FormValue("response_format"), len(data))
-	}))
-	defer s.Close()
-	r := testkit.Must(New(s.URL, "whisper-1", "secret", LiveTimeout))(t)
+	})
 	got, _, err := r.Recognise(t.Context(), audiofile.WAV(make([]float32, 10)), false)
 	if want := "/v1/audio/transcriptions Bearer secret turn.wav whisper-1 json 64 bytes"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
-	r.(*endpoint).client.CloseIdleConnections()
 }
 
 func TestEndpointThatFails(t *testing.T) {
-	respond := http.NotFound
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { respond(w, r) }))
-	defer s.Close()
-	status := func(code int, after string) func(http.ResponseWriter, *http.Request) {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			if after != "" {
-				w.Header().Set("Retry-After", after)
-			}
-			w.WriteHeader(code)
-		}
-	}
-	body := func(text string) func(http.ResponseWriter, *http.Request) {
-		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
-	}
+	respond := protocoltest.Respond
 	for _, c := range []struct {
 		name, want, hint string
-		respond          func(http.ResponseWriter, *http.Request)
+		respond          http.HandlerFunc
 		after            time.Duration
+		temporary        bool
 	}{
-		{"401", "returned 401 Unauthorized", "HUBBUB_WORDS_KEY", status(401, ""), 0},
-		{"429", "returned 429", "accepts more later", status(429, "7"), 7 * time.Second},
-		{"429 for centuries", "returned 429", "accepts more later", status(429, "10000000000"), time.Hour},
-		{"500", "returned 500", "log", status(500, ""), 0},
-		{"404", "returned 404", "--words-model", status(404, ""), 0},
-		{"cut off", "cannot be reached", "Check that it runs", func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "100")
-			_, _ = io.WriteString(w, `{"text":"a"}`)
-		}, 0},
-		{"HTML", "does not respond with a JSON object", "--words", body("<!doctype html>"), 0},
-		{"no text", "does not respond with a JSON object", "--words", body(`{"error":"x"}`), 0},
-		{"flood", "more than 64 kB", "--words", body(`{"text":"` + strings.Repeat("a", 100_000) + `"}`), 0},
+		{"401", "returned 401 Unauthorized", "HUBBUB_WORDS_KEY", respond(401, ""), 0, false},
+		{"429", "returned 429", "accepts more later", respond(429, "", "Retry-After", "7"), 7 * time.Second, true},
+		{"429 for centuries", "returned 429", "accepts more later", respond(429, "", "Retry-After", "10000000000"), time.Hour, true},
+		{"500", "returned 500", "log", respond(500, ""), 0, true},
+		{"404", "returned 404", "--words-model", respond(404, ""), 0, false},
+		{"cut off", "cannot be reached", "Check that it runs", respond(200, `{"text":"a"}`, "Content-Length", "100"), 0, true},
+		{"HTML", "does not respond with a JSON object", "--words", respond(200, "<!doctype html>"), 0, false},
+		{"no text", "does not respond with a JSON object", "--words", respond(200, `{"error":"x"}`), 0, false},
+		{"flood", "more than 64 kB", "--words", respond(200, `{"text":"`+strings.Repeat("a", 100_000)+`"}`), 0, false},
 		{"hang", "no response for 1 s", "--words", func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
-		}, 0},
+		}, 0, true},
 	} {
-		respond = c.respond
-		r, err := New(s.URL, "", "", LiveTimeout)
-		testkit.NoError(t, err)
-		client := r.(*endpoint).client
-		client.Transport = &http.Transport{DisableKeepAlives: true}
-		if c.name == "hang" {
-			client.Timeout = time.Second
-		}
-		_, _, err = r.Recognise(t.Context(), nil, false)
-		var e *Error
-		if !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) || !strings.Contains(e.Hint(), c.hint) || e.retryAfter != c.after || e.temporary != regexp.MustCompile(`429|500|cut off|hang`).MatchString(c.name) {
-			t.Errorf("%s: %v, %+v, want %q", c.name, err, e, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			r := endpointAt(t, c.respond)
+			if c.name == "hang" {
+				r.client.Timeout = time.Second
+			}
+			if e := fails(t, r, c.want, c.hint); e.retryAfter != c.after || e.temporary != c.temporary {
+				t.Errorf("%+v", e)
+			}
+		})
 	}
-	s.Close()
-	r, _ := New(s.URL, "", "", LiveTimeout)
-	if _, _, err := r.Recognise(t.Context(), nil, false); err == nil || !regexp.MustCompile(`cannot be reached: connect.*refused`).MatchString(err.Error()) {
-		t.Errorf("a closed port: %v", err)
+	closed := testkit.Must(New("http://127.0.0.1:1", "", "", LiveTimeout))(t)
+	if e := fails(t, closed, "cannot be reached: connect", ""); !strings.Contains(e.what, "refused") {
+		t.Errorf("a closed port: %v", e)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := r.Recognise(ctx, nil, false); !errors.Is(err, context.Canceled) {
+	if _, _, err := closed.Recognise(ctx, nil, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that has ended: %v", err)
 	}
 }
@@ -175,44 +164,26 @@ func TestEndpointThatFails(t *testing.T) {
 // Audio goes to the host that was named, also when that redirects.
 func TestEndpointThatRedirects(t *testing.T) {
 	var received atomic.Int32
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { received.Add(1) }))
-	defer other.Close()
-	to := ""
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	other := protocoltest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { received.Add(1) }))
+	to := "/here"
+	r := endpointAt(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/here" {
 			_, _ = io.WriteString(w, `{"text":"words"}`)
 			return
 		}
 		http.Redirect(w, r, to, http.StatusTemporaryRedirect)
-	}))
-	defer s.Close()
-	r, err := New(s.URL, "", "", LiveTimeout)
-	testkit.NoError(t, err)
-	r.(*endpoint).client.Transport = &http.Transport{DisableKeepAlives: true}
-	to = "/here"
+	})
 	if text, _, err := r.Recognise(t.Context(), nil, false); err != nil || text != "words" {
 		t.Errorf("on the same host: %q, %v", text, err)
 	}
-	for _, to = range []string{strings.Replace(other.URL, "127.0.0.1", "localhost", 1), "/again"} {
-		_, _, err = r.Recognise(t.Context(), nil, false)
-		if e := (*Error)(nil); !errors.As(err, &e) || !strings.Contains(err.Error(), "returned 307") || !strings.Contains(e.Hint(), "redirects to") {
-			t.Errorf("%s: %v", to, err)
-		}
+	for _, to = range []string{strings.Replace(other, "127.0.0.1", "localhost", 1), "/again"} {
+		fails(t, r, "returned 307", "redirects to")
 	}
-	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect) // the same host without TLS
-	}))
+	secure := httptest.NewTLSServer(http.RedirectHandler(other, http.StatusTemporaryRedirect)) // the same host without TLS
 	defer secure.Close()
-	if r, err = New(secure.URL, "", "key", LiveTimeout); err != nil {
-		t.Fatal(err)
-	}
-	r.(*endpoint).client.Transport = secure.Client().Transport
-	if _, _, err = r.Recognise(t.Context(), nil, false); err == nil || !strings.Contains(err.Error(), "returned 307") {
-		t.Errorf("without TLS: %v", err)
-	}
-	if n := received.Load(); n != 0 {
-		t.Errorf("another host, or one without TLS, received %d requests", n)
-	}
+	r.url, r.client.Transport = secure.URL, secure.Client().Transport
+	fails(t, r, "returned 307", "redirects to")
+	testkit.Equal(t, received.Load(), 0, "requests to another host, or to one without TLS")
 }
 
 // TestPocketsphinx runs a real recogniser. Its accuracy does not matter.
