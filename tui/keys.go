@@ -70,13 +70,13 @@ func newBindings() []binding {
 		{keys: []string{"esc"}, name: "back", help: "back, deselect", short: "back", do: action((*model).back)},
 		{keys: []string{" "}, name: "freeze", hint: "freeze", help: "freeze the view", in: noReplays, do: action((*model).toggleFreeze)},
 		{keys: []string{" ", "p"}, name: "pause", hint: "pause", help: "pause, play", in: replays, do: action((*model).togglePause)},
-		{keys: []string{","}, name: "seek back", help: "10 s back, forth", short: "seek", in: replays, do: seekBy(-10)},
-		{keys: []string{"."}, name: "seek forward", in: replays, do: seekBy(10)},
-		{keys: []string{"<"}, name: "slower", help: "slower, faster", short: "speed", in: replays, do: faster(-1)},
-		{keys: []string{">"}, name: "faster", in: replays, do: faster(1)},
+		{keys: []string{","}, name: "seek back", help: "10 s back, forth", short: "seek", in: replays, do: with((*model).seekBy, -10)},
+		{keys: []string{"."}, name: "seek forward", in: replays, do: with((*model).seekBy, 10)},
+		{keys: []string{"<"}, name: "slower", help: "slower, faster", short: "speed", in: replays, do: with((*model).faster, -1)},
+		{keys: []string{">"}, name: "faster", in: replays, do: with((*model).faster, 1)},
 		{keys: []string{"t", "l"}, name: "turns", hint: "turns", help: "list of turns", do: view(action((*model).openList))},
-		{keys: []string{"up", "k"}, name: "previous lane", help: "select a lane", short: "lane", do: action(func(m *model) { m.selectBy(-1) })},
-		{keys: []string{"down", "j"}, name: "next lane", do: action(func(m *model) { m.selectBy(1) })},
+		{keys: []string{"up", "k"}, name: "previous lane", help: "select a lane", short: "lane", do: with((*model).selectBy, -1)},
+		{keys: []string{"down", "j"}, name: "next lane", do: with((*model).selectBy, 1)},
 		{keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, shown: "1-9", help: "select that lane", short: "lane", digit: func(m *model, i int) { m.selectLane(m.session(), i) }},
 		{keys: []string{"enter"}, name: "newest turn", help: "its newest turn", short: "turn", do: action((*model).describeNewest)},
 		{keys: []string{"r"}, name: "name", hint: "name", help: "name a speaker", row: true, do: action((*model).askName)},
@@ -87,18 +87,18 @@ func newBindings() []binding {
 		{keys: []string{"x"}, name: "mute", help: "mute a lane", short: "mute", row: true, do: withLane("mute", (*model).toggleMute)},
 		{keys: []string{"o"}, name: "solo", help: "one lane only", short: "solo", row: true, do: withLane("only", (*model).toggleSolo)},
 		{keys: []string{"s"}, name: "sort", help: "sort by talk time", short: "sort", do: action((*model).toggleSort)},
-		{keys: []string{"left"}, name: "scroll back", hint: "scroll", help: "scroll, move cursor", do: stepBy(-1)},
-		{keys: []string{"right"}, name: "scroll forward", do: stepBy(1)},
-		{keys: []string{"shift+left", "pgup", "ctrl+left"}, name: "page back", shown: "shift ← →", ascii: "shift l r", help: "scroll a page", short: "page", do: scrollBy(-0.9)},
-		{keys: []string{"shift+right", "pgdown", "ctrl+right"}, name: "page forward", do: scrollBy(0.9)},
+		{keys: []string{"left"}, name: "scroll back", hint: "scroll", help: "scroll, move cursor", do: with((*model).stepBy, -1)},
+		{keys: []string{"right"}, name: "scroll forward", do: with((*model).stepBy, 1)},
+		{keys: []string{"shift+left", "pgup", "ctrl+left"}, name: "page back", shown: "shift ← →", ascii: "shift l r", help: "scroll a page", short: "page", do: with((*model).scrollBy, -0.9)},
+		{keys: []string{"shift+right", "pgdown", "ctrl+right"}, name: "page forward", do: with((*model).scrollBy, 0.9)},
 		{keys: []string{"home", "g"}, name: "start", help: "to the start", short: "start", do: action((*model).toStart)},
 		{keys: []string{"end", "G"}, name: "present", help: "to the present", short: "present", do: action((*model).toPresent)},
-		{keys: []string{"+", "="}, name: "zoom in", hint: "zoom", help: "zoom in, out", do: zoomBy(-1)},
-		{keys: []string{"-", "_"}, name: "zoom out", do: zoomBy(1)},
+		{keys: []string{"+", "="}, name: "zoom in", hint: "zoom", help: "zoom in, out", do: with((*model).zoomBy, -1)},
+		{keys: []string{"-", "_"}, name: "zoom out", do: with((*model).zoomBy, 1)},
 		{keys: []string{"f"}, name: "presenter", hint: "presenter", help: "presenter view", do: view(action(func(m *model) { m.presenter = !m.presenter }))},
 		{keys: []string{"b"}, name: "bookmark", hint: "bookmark", help: "set a bookmark", row: true, do: action((*model).addBookmark)},
-		{keys: []string{"["}, name: "previous bookmark", help: "to bookmarks", short: "bookmarks", do: action(func(m *model) { m.jumpToBookmark(-1) })},
-		{keys: []string{"]"}, name: "next bookmark", do: action(func(m *model) { m.jumpToBookmark(1) })},
+		{keys: []string{"["}, name: "previous bookmark", help: "to bookmarks", short: "bookmarks", do: with((*model).jumpToBookmark, -1)},
+		{keys: []string{"]"}, name: "next bookmark", do: with((*model).jumpToBookmark, 1)},
 		{keys: []string{"B"}, name: "remove bookmark", help: "remove that bookmark", short: "remove it", row: true, do: action((*model).removeBookmark)},
 		{keys: []string{"e"}, name: "export", hint: "export", help: "export", needs: func(o Options) bool { return o.Export != nil }, do: (*model).export},
 		{keys: []string{"R"}, name: "record", help: "record, stop", short: "record", needs: func(o Options) bool { return o.Record != nil }, do: (*model).record},
@@ -109,10 +109,10 @@ func newBindings() []binding {
 		{keys: []string{"esc"}, name: "back", help: "back", on: wireScreen, do: action((*model).back)},
 		{keys: []string{" "}, name: "pause", hint: "pause", help: "pause the view", on: wireScreen, do: action((*model).toggleWirePause)},
 		{keys: []string{"enter"}, name: "raw", hint: "raw", help: "raw JSON, and back", on: wireScreen, do: onWire((*wire.View).ToggleRaw)},
-		{keys: []string{"up", "k"}, name: "previous message", help: "select a message", short: "select", on: wireScreen, do: wireBy(-1)},
-		{keys: []string{"down", "j"}, name: "next message", on: wireScreen, do: wireBy(1)},
-		{keys: []string{"pgup", "shift+left"}, name: "page up", shown: "pgup pgdn", help: "a page up, down", short: "page", on: wireScreen, do: wirePages(-1)},
-		{keys: []string{"pgdown", "shift+right"}, name: "page down", on: wireScreen, do: wirePages(1)},
+		{keys: []string{"up", "k"}, name: "previous message", help: "select a message", short: "select", on: wireScreen, do: with((*model).wireBy, -1)},
+		{keys: []string{"down", "j"}, name: "next message", on: wireScreen, do: with((*model).wireBy, 1)},
+		{keys: []string{"pgup", "shift+left"}, name: "page up", shown: "pgup pgdn", help: "a page up, down", short: "page", on: wireScreen, do: with((*model).wirePages, -1)},
+		{keys: []string{"pgdown", "shift+right"}, name: "page down", on: wireScreen, do: with((*model).wirePages, 1)},
 		{keys: []string{"home", "g"}, name: "oldest", help: "oldest, newest", short: "ends", on: wireScreen, do: onWire((*wire.View).ToOldest)},
 		{keys: []string{"end", "G"}, name: "newest", on: wireScreen, do: onWire((*wire.View).ToNewest)},
 		{keys: []string{"/"}, name: "filter", hint: "filter", help: "filter by text", on: wireScreen, do: action(func(m *model) { m.askFilter(m.wire.Filter(), m.wire.SetFilter) })},
@@ -123,10 +123,10 @@ func newBindings() []binding {
 
 		{keys: []string{"t", "l"}, name: "timeline", hint: "timeline", help: "close the list", on: listScreen, do: action(func(m *model) { m.list = nil })},
 		{keys: []string{"esc"}, name: "back", help: "back", on: listScreen, do: action((*model).back)},
-		{keys: []string{"up", "k"}, name: "previous turn", help: "select a turn", short: "select", on: listScreen, do: listBy(-1)},
-		{keys: []string{"down", "j"}, name: "next turn", on: listScreen, do: listBy(1)},
-		{keys: []string{"pgup"}, name: "page up", shown: "pgup pgdn", help: "a page up, down", short: "page", on: listScreen, do: listPages(-1)},
-		{keys: []string{"pgdown"}, name: "page down", on: listScreen, do: listPages(1)},
+		{keys: []string{"up", "k"}, name: "previous turn", help: "select a turn", short: "select", on: listScreen, do: with((*model).listBy, -1)},
+		{keys: []string{"down", "j"}, name: "next turn", on: listScreen, do: with((*model).listBy, 1)},
+		{keys: []string{"pgup"}, name: "page up", shown: "pgup pgdn", help: "a page up, down", short: "page", on: listScreen, do: with((*model).listPages, -1)},
+		{keys: []string{"pgdown"}, name: "page down", on: listScreen, do: with((*model).listPages, 1)},
 		{keys: []string{"home", "g"}, name: "oldest turn", help: "oldest, newest", short: "ends", on: listScreen, do: action((*model).toOldestTurn)},
 		{keys: []string{"end", "G"}, name: "newest turn", on: listScreen, do: action((*model).toNewestTurn)},
 		{keys: []string{"enter"}, name: "jump", hint: "jump", help: "to that time", on: listScreen, do: action((*model).jumpToRow)},
@@ -136,8 +136,8 @@ func newBindings() []binding {
 		{keys: []string{">"}, name: "move", hint: "move", help: "move the turn", on: listScreen, do: action((*model).moveTurn)},
 
 		{keys: []string{"enter"}, name: "use", hint: "use", help: "use that microphone", on: microphoneScreen, do: (*model).useMicrophone},
-		{keys: []string{"up", "k"}, name: "previous microphone", hint: "select", help: "select a microphone", on: microphoneScreen, do: microphoneBy(-1)},
-		{keys: []string{"down", "j"}, name: "next microphone", on: microphoneScreen, do: microphoneBy(1)},
+		{keys: []string{"up", "k"}, name: "previous microphone", hint: "select", help: "select a microphone", on: microphoneScreen, do: with((*model).microphoneBy, -1)},
+		{keys: []string{"down", "j"}, name: "next microphone", on: microphoneScreen, do: with((*model).microphoneBy, 1)},
 		{keys: []string{"esc", "i"}, name: "back", hint: "back", help: "back", on: microphoneScreen, do: action((*model).back)},
 
 		{keys: []string{":"}, name: "command", help: "command, or time", short: "command", on: anyScreen, do: action((*model).askCommand)},
@@ -298,6 +298,11 @@ func action(f func(*model)) func(*model) tea.Cmd {
 	return func(m *model) tea.Cmd { f(m); return nil }
 }
 
+// with is action of a function with an argument.
+func with[T any](f func(*model, T), arg T) func(*model) tea.Cmd {
+	return action(func(m *model) { f(m, arg) })
+}
+
 // view is the function of a key that opens a view, unless the screen is too small for it.
 func view(open func(*model) tea.Cmd) func(*model) tea.Cmd {
 	return func(m *model) tea.Cmd {
@@ -309,26 +314,22 @@ func view(open func(*model) tea.Cmd) func(*model) tea.Cmd {
 	}
 }
 
-func scrollBy(part float64) func(*model) tea.Cmd {
-	return action(func(m *model) {
-		w := m.window()
-		m.view.scroll(w, part*w.span)
-	})
+func (m *model) scrollBy(part float64) {
+	w := m.window()
+	m.view.scroll(w, part*w.span)
 }
 
 // zoomBy zooms around the cursor, if it is in the window; else around the present where the view
 // follows that, or the middle.
-func zoomBy(by int) func(*model) tea.Cmd {
-	return action(func(m *model) {
-		w := m.window()
-		around := w.right
-		if _, shown := m.cursorColumn(w); shown {
-			around = m.cursor
-		} else if !w.follow {
-			around -= w.span / 2
-		}
-		m.view.zoomBy(w, by, around)
-	})
+func (m *model) zoomBy(by int) {
+	w := m.window()
+	around := w.right
+	if _, shown := m.cursorColumn(w); shown {
+		around = m.cursor
+	} else if !w.follow {
+		around -= w.span / 2
+	}
+	m.view.zoomBy(w, by, around)
 }
 
 // still reports whether the timeline stands still: frozen, or a paused replay.
@@ -344,24 +345,22 @@ func (m *model) cursorColumn(w window) (column int, shown bool) {
 
 // stepBy scrolls a tenth of the window, or moves the cursor by a cell while the
 // timeline stands still.
-func stepBy(by int) func(*model) tea.Cmd {
-	return action(func(m *model) {
-		w := m.window()
-		if !m.still() {
-			m.view.scroll(w, 0.1*float64(by)*w.span)
-			return
-		}
-		at := m.cursor
-		if _, shown := m.cursorColumn(w); at < 0 && w.follow {
-			at = w.position
-		} else if !shown {
-			at = w.middle()
-		}
-		m.cursor = min(max(at+float64(by)*w.cellDur, 0), w.position)
-		if _, shown := m.cursorColumn(w); !shown {
-			m.view.scroll(w, 0.5*float64(by)*w.span)
-		}
-	})
+func (m *model) stepBy(by int) {
+	w := m.window()
+	if !m.still() {
+		m.view.scroll(w, 0.1*float64(by)*w.span)
+		return
+	}
+	at := m.cursor
+	if _, shown := m.cursorColumn(w); at < 0 && w.follow {
+		at = w.position
+	} else if !shown {
+		at = w.middle()
+	}
+	m.cursor = min(max(at+float64(by)*w.cellDur, 0), w.position)
+	if _, shown := m.cursorColumn(w); !shown {
+		m.view.scroll(w, 0.5*float64(by)*w.span)
+	}
 }
 
 func (m *model) togglePause() {
@@ -374,22 +373,18 @@ func (m *model) togglePause() {
 
 func (m *model) toPresent() { m.view.scrolled, m.cursor = false, -1 }
 
-func seekBy(seconds float64) func(*model) tea.Cmd {
-	return action(func(m *model) {
-		m.cursor = -1
-		m.o.Player.Seek(m.state.Position + seconds)
-		m.refresh() // the next key may come before the next tick, and starts from here
-	})
+func (m *model) seekBy(seconds float64) {
+	m.cursor = -1
+	m.o.Player.Seek(m.state.Position + seconds)
+	m.refresh() // the next key may come before the next tick, and starts from here
 }
 
-func faster(steps int) func(*model) tea.Cmd {
-	return action(func(m *model) {
-		m.o.Player.Faster(steps)
-		m.refresh()
-		if p := m.state.Playback; p != nil {
-			m.notify(fmt.Sprintf("speed %gx", p.Speed), canvas.Brand)
-		}
-	})
+func (m *model) faster(steps int) {
+	m.o.Player.Faster(steps)
+	m.refresh()
+	if p := m.state.Playback; p != nil {
+		m.notify(fmt.Sprintf("speed %gx", p.Speed), canvas.Brand)
+	}
 }
 
 // nextHelpPage opens the help, turns its page, or closes it.

@@ -262,28 +262,24 @@ func (m *model) openList() { m.list, m.presenter = &listView{}, false }
 
 // listBy selects the turn or bookmark above (-1) or below (1), with as much of its text on the
 // screen as there is room for. listPages goes a page: through the text of a turn that is longer.
-func listBy(by int) func(*model) tea.Cmd {
-	return action(func(m *model) {
-		rows, to := m.listRows(m.session()), by
-		for i := m.list.Index(rows); i+to > 0 && i+to < len(rows)-1 && rows[i+to].line > 0; {
-			to += by
-		}
-		m.moveListRow(to)
-		_, _, h := m.layout().list()
-		end := m.list.Index(rows) + 1
-		first := end
-		for end < len(rows) && rows[end].line > 0 {
-			end++
-		}
-		m.list.Line = max(min(m.list.Line, h-1-(end-first)), 0)
-	})
+func (m *model) listBy(by int) {
+	rows, to := m.listRows(m.session()), by
+	for i := m.list.Index(rows); i+to > 0 && i+to < len(rows)-1 && rows[i+to].line > 0; {
+		to += by
+	}
+	m.moveListRow(to)
+	_, _, h := m.layout().list()
+	end := m.list.Index(rows) + 1
+	first := end
+	for end < len(rows) && rows[end].line > 0 {
+		end++
+	}
+	m.list.Line = max(min(m.list.Line, h-1-(end-first)), 0)
 }
 
-func listPages(by int) func(*model) tea.Cmd {
-	return action(func(m *model) {
-		_, _, h := m.layout().list()
-		m.moveListRow(by * max(h-1, 1))
-	})
+func (m *model) listPages(by int) {
+	_, _, h := m.layout().list()
+	m.moveListRow(by * max(h-1, 1))
 }
 
 func (m *model) moveListRow(by int) {

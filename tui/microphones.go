@@ -98,14 +98,12 @@ func (m *model) measure() {
 	m.o.Microphones.Measure(v.list[v.selected].Input)
 }
 
-func microphoneBy(by int) func(*model) tea.Cmd {
-	return action(func(m *model) {
-		v := m.microphones
-		if to := v.selected + by; to >= 0 && to < len(v.list) && !v.using {
-			v.selected = to
-			m.measure()
-		}
-	})
+func (m *model) microphoneBy(by int) {
+	v := m.microphones
+	if to := v.selected + by; to >= 0 && to < len(v.list) && !v.using {
+		v.selected = to
+		m.measure()
+	}
 }
 
 func (m *model) useMicrophone() tea.Cmd {

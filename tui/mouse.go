@@ -44,9 +44,9 @@ func (m *model) click(msg tea.MouseMsg) {
 	case inList:
 		m.list.Click(m.listRows(m.session()), h, msg.Y-listY)
 	case by != 0 && msg.Ctrl:
-		zoomBy(by)(m)
+		m.zoomBy(by)
 	case by != 0:
-		scrollBy(0.1 * float64(by))(m)
+		m.scrollBy(0.1 * float64(by))
 	default:
 		m.clickAt(msg.X, msg.Y)
 	}

@@ -29,9 +29,9 @@ func onWire(do func(*wire.View)) func(*model) tea.Cmd { return action(func(m *mo
 func (m *model) toggleWirePause() { m.wire.TogglePause(m.o.Wire, m.now()) }
 
 // wireBy selects the row above (-1) or below (1), wirePages goes a page.
-func wireBy(by int) func(*model) tea.Cmd { return action(func(m *model) { m.wire.Move(by, m.h) }) }
+func (m *model) wireBy(by int) { m.wire.Move(by, m.h) }
 
-func wirePages(by int) func(*model) tea.Cmd { return action(func(m *model) { m.wire.Page(by, m.h) }) }
+func (m *model) wirePages(by int) { m.wire.Page(by, m.h) }
 
 func (m *model) copyWire() tea.Cmd {
 	text, n := m.wire.SelectedNDJSON()
