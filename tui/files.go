@@ -15,17 +15,9 @@ import (
 // What the keys write: exports and recordings into files, and text into the
 // terminal's clipboard.
 
-// asyncMsg is the result of runAsync.
-type asyncMsg struct {
-	name string
-	text string // one line; "" = nothing to say
-	err  error
-	done func(err error) // nil = nothing to do
-}
-
 // runAsync runs do, which may block, on a goroutine of Bubble Tea, unless the one of the
-// same name still runs. Then done is called on the goroutine of the screen, and the text or
-// the error is shown. doing is shown meanwhile; "" = nothing to say.
+// same name still runs. Then done is called on the goroutine of the screen, unless it is nil, and
+// the text or the error is shown. doing is shown meanwhile; "" = nothing to say.
 func (m *model) runAsync(name, doing string, do func() (text string, err error), done func(err error)) tea.Cmd {
 	if m.running[name] {
 		return nil
@@ -36,21 +28,24 @@ func (m *model) runAsync(name, doing string, do func() (text string, err error),
 	}
 	return func() tea.Msg {
 		text, err := do()
-		return asyncMsg{name, text, err, done}
+		return resultMsg(func() tea.Cmd {
+			delete(m.running, name)
+			if done != nil {
+				done(err)
+			}
+			return m.result(text, err)
+		})
 	}
 }
 
-func (m *model) asyncDone(msg asyncMsg) tea.Cmd {
-	delete(m.running, msg.name)
-	if msg.done != nil {
-		msg.done(msg.err)
-	}
+// result shows what came of a command, and quits if that was waited for.
+func (m *model) result(text string, err error) tea.Cmd {
 	switch {
-	case msg.err != nil:
+	case err != nil:
 		m.quitWaits = false // the error is to be seen
-		m.notify(display.ErrorText(msg.err, m.glyphs), canvas.Bad)
-	case msg.text != "":
-		m.notify(msg.text, canvas.Good)
+		m.notify(display.ErrorText(err, m.glyphs), canvas.Bad)
+	case text != "":
+		m.notify(text, canvas.Good)
 	}
 	if m.quitWaits {
 		return m.quit()
@@ -97,7 +92,7 @@ func (m *model) copyText(text, what, instead string) tea.Cmd {
 	return func() tea.Msg {
 		// One write, so that it cannot split a frame of the screen.
 		if _, err := io.WriteString(m.o.Output, clipboardSequence(text)); err != nil {
-			return asyncMsg{err: fmt.Errorf("the terminal cannot be written to: %w", err)}
+			return resultMsg(func() tea.Cmd { return m.result("", fmt.Errorf("the terminal cannot be written to: %w", err)) })
 		}
 		return nil
 	}

@@ -36,12 +36,6 @@ type microphoneView struct {
 	err   error
 }
 
-// listedMsg is the list of the microphones.
-type listedMsg struct {
-	list []display.Microphone
-	err  error
-}
-
 func (m *model) openMicrophones() tea.Cmd {
 	m.microphones = &microphoneView{source: m.state.Source, lost: m.state.InputLost}
 	return m.listMicrophones
@@ -49,7 +43,10 @@ func (m *model) openMicrophones() tea.Cmd {
 
 func (m *model) listMicrophones() tea.Msg {
 	list, err := m.o.Microphones.List()
-	return listedMsg{list, err}
+	return resultMsg(func() tea.Cmd {
+		m.microphonesListed(list, err)
+		return nil
+	})
 }
 
 // listAgain lists them again when another one has taken the place of the one in use, or that was lost or has returned.
@@ -67,17 +64,17 @@ func (m *model) closeMicrophones() {
 	m.o.Microphones.Measure("")
 }
 
-func (m *model) microphonesListed(msg listedMsg) {
+func (m *model) microphonesListed(list []display.Microphone, err error) {
 	v := m.microphones
 	if v == nil || v.using {
 		return
 	}
-	if msg.err != nil {
-		m.notify(display.ErrorText(msg.err, m.glyphs), canvas.Bad)
+	if err != nil {
+		m.notify(display.ErrorText(err, m.glyphs), canvas.Bad)
 		m.closeMicrophones()
 		return
 	}
-	v.list, v.listed = msg.list, true
+	v.list, v.listed = list, true
 	v.selected = max(min(v.selected, len(v.list)-1), 0)
 	for i, d := range v.list {
 		if d.Used {

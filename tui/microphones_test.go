@@ -168,9 +168,9 @@ func TestMicrophonesThatAreGone(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
 	devices := &fakeMicrophones{list: []display.Microphone{{Input: "parec:0", Name: "Desk"}, {Input: "parec:1", Name: "Headset", Used: true}}}
 	listMicrophones(m, devices)
-	m.Update(listedMsg{list: devices.list[:1]})
+	m.microphonesListed(devices.list[:1], nil)
 	screenHas(t, m, "▌ Desk")
-	m.Update(listedMsg{})
+	m.microphonesListed(nil, nil)
 	screenHas(t, m, "there is no microphone")
 }
 

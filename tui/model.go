@@ -41,8 +41,8 @@ const (
 
 type (
 	tickMsg      struct{}
-	endedMsg     struct{} // the context of Run has ended
-	continuedMsg struct{} // the program goes on after it was stopped
+	continuedMsg struct{}       // the program goes on after it was stopped
+	resultMsg    func() tea.Cmd // what a command that has run leaves to the goroutine of the screen
 )
 
 // model is the one Bubble Tea model. Update changes it and never waits; View
@@ -126,7 +126,7 @@ func (m *model) tick() tea.Cmd {
 // which ends with ctx.
 func (m *model) awaitEnd() tea.Msg {
 	<-m.ctx.Done()
-	return endedMsg{}
+	return tea.QuitMsg{}
 }
 
 func (m *model) awaitMessage() tea.Msg {
@@ -158,8 +158,6 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 		m.refresh()
 		return m, m.awaitMessage
-	case endedMsg:
-		return m, tea.Quit
 	case tea.WindowSizeMsg:
 		// Under tmux the first size can be 0x0.
 		if m.w, m.h = msg.Width, msg.Height; m.w <= 0 || m.h <= 0 {
@@ -169,10 +167,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.key(msg)
 	case tea.MouseMsg:
 		m.click(msg)
-	case asyncMsg:
-		return m, m.asyncDone(msg)
-	case listedMsg:
-		m.microphonesListed(msg)
+	case resultMsg:
+		return m, msg()
 	case continuedMsg:
 		if m.suspended { // Bubble Tea does it
 			m.suspended = false
