@@ -19,17 +19,14 @@ import (
 
 func TestNamingAPerson(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
-	press(m, "2", "r")
-	typeText(m, "qx李雷") // letters that are keys otherwise
+	press(m, "2", "r", "qx李雷") // letters that are keys otherwise
 	screenHas(t, m, "q李雷", "left", "left", "backspace", "end", "enter")
 	screenHasNot(t, m, "SPEAKER_01")
 	if a, _ := m.annotations.Load(); a.Name("SPEAKER_01") != "q李雷" {
 		t.Errorf("the name is %q", a.Name("SPEAKER_01"))
 	}
 	screenHas(t, m, "q李雷", "r", "esc")
-	press(m, "3", "r")
-	typeText(m, "q李雷")
-	screenHas(t, m, "the name is in use", "enter")
+	screenHas(t, m, "the name is in use", "3", "r", "q李雷", "enter")
 	screenHas(t, m, "undone: name q李雷 of SPEAKER_01", "u")
 	screenHas(t, m, "SPEAKER_01")
 	screenHas(t, m, "nothing to undo", "u")
@@ -54,9 +51,7 @@ func TestNameInsteadOfAnAnswer(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	label := m.session().Current()
 	for _, name := range []string{"Karl Quinn", "quinn", "李雷"} { // k and q are keys otherwise
-		press(m, "esc", "esc", "r")
-		typeText(m, name)
-		press(m, "enter")
+		press(m, "esc", "esc", "r", name, "enter")
 		if a, _ := m.annotations.Load(); a.Name(label) != name {
 			t.Errorf("%q is typed, and %s is %q", name, label, a.Name(label))
 		}
@@ -70,8 +65,7 @@ func TestMergingLanes(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	before := m.session().Speakers
 	screenHas(t, m, "merge SPEAKER_03 into SPEAKER_02?", "4", "m")
-	press(m, "down", "down")
-	screenHas(t, m, "merge SPEAKER_03 into SPEAKER_02?") // nobody is merged with themselves
+	screenHas(t, m, "merge SPEAKER_03 into SPEAKER_02?", "down", "down") // nobody is merged with themselves
 	press(m, "up", "up", "enter")
 	b := m.session()
 	if len(b.Speakers) != 3 || b.Index("SPEAKER_03") != 0 || m.selected != "SPEAKER_00" {
@@ -115,8 +109,7 @@ func TestMuteSoloSortConfirm(t *testing.T) {
 		{[]string{"s"}, "lanes sorted by talk time", nil},
 		{[]string{"s"}, "lanes in order of first speech", nil},
 	} {
-		press(m, c.keys...)
-		screenHas(t, m, c.says)
+		screenHas(t, m, c.says, c.keys...)
 		if got, shares := muted(); c.muted != nil && !slices.Equal(got, c.muted) || math.Abs(shares-1) > 1e-9 {
 			t.Errorf("after %v, %v are muted, and the shares' sum is %v", c.keys, got, shares)
 		}
@@ -126,8 +119,7 @@ func TestMuteSoloSortConfirm(t *testing.T) {
 // Undo names the bookmark and the name that it is about.
 func TestUndoNamesWhatItUndid(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
-	press(m, "b", "enter")
-	screenHas(t, m, "undone: removal of the bookmark at 1:40", "B", "u")
+	screenHas(t, m, "undone: removal of the bookmark at 1:40", "b", "enter", "B", "u")
 	screenHas(t, m, "undone: bookmark at 1:40", "u")
 	screenHas(t, m, "undone: removal of the name A", "1", "r", "A", "enter", "r", "backspace", "enter", "u")
 	screenHas(t, m, "undone: name A of SPEAKER_00", "u")
@@ -177,11 +169,7 @@ func TestJoinNewLabel(t *testing.T) {
 // A bookmark where there is one keeps its note, to be edited.
 func TestNoteOfABookmarkIsEdited(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 40)
-	press(m, "home", "b")
-	typeText(m, "budget")
-	press(m, "enter", "end", "[", "b")
-	typeText(m, "?")
-	press(m, "enter")
+	press(m, "home", "b", "budget", "enter", "end", "[", "b", "?", "enter")
 	if a, _ := m.annotations.Load(); len(a.Bookmarks()) != 1 || a.Bookmarks()[0].Note != "budget?" {
 		t.Errorf("bookmarks %+v", a.Bookmarks())
 	}
@@ -198,9 +186,7 @@ func TestBookmarks(t *testing.T) {
 	}
 	screenHas(t, m, "bookmark 5:00, note:", "b")
 	m.later(tuitest.State(tuitest.FourSpeakers, 320, 1)) // writing takes its time
-	typeText(m, "budget?")
-	press(m, "enter")
-	press(m, "home", "b", "enter", "end")
+	press(m, "budget?", "enter", "home", "b", "enter", "end")
 	a, _ := m.annotations.Load()
 	k := a.Bookmarks()
 	if len(k) != 2 || k[1] != (protocol.Bookmark{At: 300, Note: "budget?"}) || k[0].At < 25 || k[0].At > 35 {
@@ -252,8 +238,7 @@ func TestBookmarksOfAReplay(t *testing.T) {
 
 func TestExportFromTheScreen(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 120, 30)
-	press(m, "e")
-	screenHasNot(t, m, "exporting") // there is none
+	screenHasNot(t, m, "exporting", "e") // there is none
 	var got protocol.Annotations
 	fail := errors.New("no room on the disk")
 	m.o.Export = func(a protocol.Annotations) (string, error) { got = a; return "wrote x.html", fail }
@@ -304,8 +289,7 @@ func TestQuitWaitsForAnExport(t *testing.T) {
 			t.Errorf("quits although %s was pressed", key)
 		}
 	}
-	press(m, "esc")
-	press(m, "b", "enter")
+	press(m, "esc", "b", "enter")
 	if !export("q") {
 		t.Error("does not quit after the export")
 	}
@@ -332,9 +316,7 @@ func TestCancelledChoice(t *testing.T) {
 // TestMergeIntoAnUnnamed: the message has the label, which the name then replaces.
 func TestMergeIntoAnUnnamed(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
-	press(m, "4", "r")
-	typeText(m, "Anna")
-	screenHas(t, m, "merged Anna into SPEAKER_02, u undoes it", "enter", "m", "enter")
+	screenHas(t, m, "merged Anna into SPEAKER_02, u undoes it", "4", "r", "Anna", "enter", "m", "enter")
 	screenHasNot(t, m, "merged Anna into Anna")
 }
 

@@ -33,33 +33,22 @@ func (m *model) later(s display.State) {
 	m.Update(tickMsg{})
 }
 
-// press sends keys, each a name as Bubble Tea spells it or text, and returns the
-// command of the last one.
+// press sends keys, each a name as Bubble Tea spells it, or the characters of a text, and
+// returns the command of the last one.
 func press(m *model, keys ...string) (last tea.Cmd) {
 	for _, k := range keys {
-		msg := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(k)}
-		for typ, name := range map[tea.KeyType]string{
-			tea.KeyLeft: "left", tea.KeyRight: "right", tea.KeyShiftLeft: "shift+left", tea.KeyHome: "home", tea.KeyEnd: "end",
-			tea.KeyEnter: "enter", tea.KeyBackspace: "backspace", tea.KeyShiftRight: "shift+right",
-			tea.KeyPgUp: "pgup", tea.KeyPgDown: "pgdown", tea.KeyUp: "up", tea.KeyDown: "down", tea.KeyCtrlC: "ctrl+c", tea.KeyCtrlZ: "ctrl+z", tea.KeySpace: "space", tea.KeyEsc: "esc", tea.KeyTab: "tab",
-		} {
-			if k == name {
-				msg = tea.KeyMsg{Type: typ}
-				if typ == tea.KeySpace {
-					msg.Runes = []rune{' '}
-				}
+		switch typ, named := keyNames[k]; {
+		case typ == tea.KeySpace:
+			_, last = m.Update(tea.KeyMsg{Type: typ, Runes: []rune{' '}})
+		case named:
+			_, last = m.Update(tea.KeyMsg{Type: typ})
+		default:
+			for _, r := range k {
+				_, last = m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}})
 			}
 		}
-		_, last = m.Update(msg)
 	}
 	return last
-}
-
-// typeText presses the keys of a text.
-func typeText(m *model, text string) {
-	for _, r := range text {
-		press(m, string(r))
-	}
 }
 
 // runCommand runs a command, or those of a batch, and returns its message.

@@ -77,11 +77,11 @@ func (s KeySetting) means(b binding) bool {
 }
 
 // keyNames are the keys with names, as Bubble Tea spells them.
-var keyNames = func() map[string]bool {
-	names := map[string]bool{"space": true}
+var keyNames = func() map[string]tea.KeyType {
+	names := map[string]tea.KeyType{"space": tea.KeySpace}
 	for t := tea.KeyType(-256); t < 256; t++ {
 		if name := t.String(); utf8.RuneCountInString(name) > 1 && t != tea.KeyRunes {
-			names[name] = true
+			names[name] = t
 		}
 	}
 	return names
@@ -90,8 +90,9 @@ var keyNames = func() map[string]bool {
 // isKey reports whether a key with this name can be pressed.
 func isKey(name string) bool {
 	name = strings.TrimPrefix(name, "alt+")
+	_, named := keyNames[name]
 	r, size := utf8.DecodeRuneInString(name)
-	return keyNames[name] || size > 0 && size == len(name) && unicode.IsPrint(r) && r != utf8.RuneError
+	return named || size > 0 && size == len(name) && unicode.IsPrint(r) && r != utf8.RuneError
 }
 
 // bindings are those of the table, with the keys of the settings.

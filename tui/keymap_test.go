@@ -51,9 +51,7 @@ func TestKeymap(t *testing.T) {
 		screenHasNot(t, m, "BACK")
 	}
 	screenHasNot(t, m, "sorted by talk time", "s")
-	press(m, ":")
-	typeText(m, "sort")
-	screenHas(t, m, "lanes sorted by talk time", "enter")
+	screenHas(t, m, "lanes sorted by talk time", ":", "sort", "enter")
 	screenHas(t, m, "ctrl+u     undo", "?")
 	screenHasNot(t, m, "sort by talk time")
 	screenHas(t, m, "c copy", "?", "t")

@@ -210,13 +210,8 @@ func TestQuickKeysArriveTogether(t *testing.T) {
 	screenHas(t, m, "5 min across")
 	m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("++q"), Paste: true})
 	screenHas(t, m, "5 min across")
-	cmd := press(m, "??q")
-	if cmd == nil {
-		t.Fatal("q after other keys does nothing")
-	}
-	if _, ok := cmd().(tea.QuitMsg); !ok {
-		t.Error("q after other keys does not quit")
-	}
+	_, cmd := m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("??q")})
+	testkit.Equal(t, runCommand(cmd), tea.Quit(), "q after other keys leads to")
 }
 
 func TestSpeakersThatDoNotFitAreReached(t *testing.T) {
@@ -277,9 +272,7 @@ func TestQuittingAsksForUnsavedChanges(t *testing.T) {
 	if cmd := press(m, "q"); cmd != nil && cmd() != nil {
 		t.Fatal("q quits without asking again")
 	}
-	press(m, ":")
-	typeText(m, "zoom in")
-	press(m, "enter") // the same by name
+	press(m, ":", "zoom in", "enter") // the same by name
 	if cmd := press(m, "q"); cmd != nil && cmd() != nil {
 		t.Fatal("q quits without asking again, after a command by name")
 	}
@@ -361,8 +354,7 @@ func TestMouse(t *testing.T) {
 	screenHas(t, m, "merge SPEAKER_00 into SPEAKER_01?") // nobody is merged with themselves
 	click(0, l.lanesY+2*l.pitch, tea.MouseButtonLeft, tea.MouseActionPress)
 	screenHas(t, m, "merge SPEAKER_00 into SPEAKER_02?")
-	press(m, "esc")
-	screenHas(t, m, "mouse on", "M")
+	screenHas(t, m, "mouse on", "esc", "M")
 }
 
 // TestHelpAfterAResize: of a page that a larger screen does not have, the last one is
@@ -383,8 +375,7 @@ func TestKeysOfTheHelp(t *testing.T) {
 		screenHas(t, m, "q again quits", "b", "enter", "?", "q")
 		screenHasNot(t, m, "suspend", "?", "2")
 		screenHas(t, m, "name of SPEAKER_01", "?", "r")
-		typeText(m, "Anna")
-		screenHas(t, m, "Anna")
+		screenHas(t, m, "Anna", "Anna")
 	}
 }
 
@@ -421,8 +412,7 @@ func TestHelpHasAddresses(t *testing.T) {
 func TestInterruptWhileTyping(t *testing.T) {
 	for _, begin := range []string{"b", ":", "r", "m"} {
 		m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 100, 30)
-		press(m, "1", begin)
-		typeText(m, "Ann")
+		press(m, "1", begin, "Ann")
 		before := ansi.Strip(m.View())
 		testkit.Equal(t, runCommand(press(m, "ctrl+z")), tea.Suspend(), "ctrl+z after", begin)
 		m.Update(tea.ResumeMsg{})
@@ -438,8 +428,7 @@ func TestInterruptWhileTyping(t *testing.T) {
 // TestEscapeAndEnterAtOnce: a slow line delivers them as one key.
 func TestEscapeAndEnterAtOnce(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 100, 30)
-	press(m, "b")
-	typeText(m, "keep?")
+	press(m, "b", "keep?")
 	m.Update(tea.KeyMsg{Type: tea.KeyEnter, Alt: true})
 	if m.input != nil || len(m.session().Bookmarks) != 0 {
 		t.Errorf("input %v, bookmarks %v", m.input, m.session().Bookmarks)
@@ -496,8 +485,7 @@ func TestSmallScreen(t *testing.T) {
 	paused.Conn = display.Closed
 	m.later(paused)
 	screenHasNot(t, m, "PAUSED")
-	press(m, "b", "enter")
-	screenHas(t, m, "q again quits", "q")
+	screenHas(t, m, "q again quits", "b", "enter", "q")
 	m = wireModel(tuitest.Log(false), 100, 30)
 	press(m, "w")
 	m.Update(tea.WindowSizeMsg{Width: 39, Height: 12})

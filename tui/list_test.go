@@ -46,17 +46,11 @@ func TestListFollowsTheEndOrStays(t *testing.T) {
 
 func TestListFiltersBySpeakerAndText(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 80, 24)
-	press(m, "1", "r")
-	typeText(m, "Anna")
-	press(m, "enter", "b")
-	typeText(m, "budget")
-	screenHas(t, m, "◆ budget", "enter", "t")
+	screenHas(t, m, "◆ budget", "1", "r", "Anna", "enter", "b", "budget", "enter", "t")
 	screenHas(t, m, "turns of SPEAKER_01", "2")
 	screenHasNot(t, m, "Anna")
 	screenHasNot(t, m, "budget")
-	press(m, "2", "/")
-	typeText(m, "BUDG")
-	screenHas(t, m, "budget", "enter")
+	screenHas(t, m, "budget", "2", "/", "BUDG", "enter")
 	screenHasNot(t, m, "Anna")
 	screenHas(t, m, "Anna", "esc")
 }
@@ -221,29 +215,14 @@ func TestCursorOfAPausedReplay(t *testing.T) {
 
 func TestCommandsByName(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 120, 34)
-	typeText(m, ":zoo")
-	screenHas(t, m, "zoom in  zoom out")
+	screenHas(t, m, "zoom in  zoom out", ":zoo")
 	screenHas(t, m, ": zoom in", "tab")
-	press(m, "backspace", "backspace")
-	typeText(m, "o")
-	screenHas(t, m, "2 min across", "tab", "enter")
-	typeText(m, ":nosuch")
-	screenHas(t, m, "there is no command nosuch", "enter")
-	typeText(m, ":turns")
-	screenHas(t, m, "turns and bookmarks", "enter")
-	typeText(m, ":mov") // a command of the list
-	screenHas(t, m, "move the turn of SPEAKER_0", "enter")
-	press(m, "esc")
-	typeText(m, ":sort") // one of the timeline beside it
-	screenHas(t, m, "sorted by talk time", "enter")
-	typeText(m, ":quit")
-	cmd := press(m, "enter")
-	if cmd == nil {
-		t.Fatal("quit does nothing")
-	}
-	if _, ok := cmd().(tea.QuitMsg); !ok {
-		t.Error("quit does not quit")
-	}
+	screenHas(t, m, "2 min across", "backspace", "backspace", "o", "tab", "enter")
+	screenHas(t, m, "there is no command nosuch", ":nosuch", "enter")
+	screenHas(t, m, "turns and bookmarks", ":turns", "enter")
+	screenHas(t, m, "move the turn of SPEAKER_0", ":mov", "enter")  // a command of the list
+	screenHas(t, m, "sorted by talk time", "esc", ":sort", "enter") // one of the timeline beside it
+	testkit.Equal(t, runCommand(press(m, ":quit", "enter")), tea.Quit(), "quit leads to")
 }
 
 // Every key is a command, and every command has a name of its own on its screen.
@@ -302,8 +281,7 @@ func TestBookmarksOfTheList(t *testing.T) {
 	press(m, "first", "enter", "up", "up", "up", "b", "second", "enter", "/", "first", "enter", "up")
 	r, _ := m.selectedRow()
 	screenHas(t, m, "removed the bookmark at "+display.Clock(r.at), "B")
-	press(m, "/", "backspace", "backspace", "backspace", "backspace", "backspace", "enter", "up", "up", "up")
-	press(m, "f", "b")
+	press(m, "/", "backspace", "backspace", "backspace", "backspace", "backspace", "enter", "up", "up", "up", "f", "b")
 	screenHas(t, m, "bookmark 1:00, note:") // the present: the list is not on the screen
 	screenHas(t, m, "turns and bookmarks", "esc", "t")
 }
@@ -336,9 +314,7 @@ func TestLaneOfTheSelectedRow(t *testing.T) {
 	if r.label == "SPEAKER_00" {
 		t.Fatalf("%+v", r)
 	}
-	press(m, "r")
-	typeText(m, "Anna")
-	press(m, "enter")
+	press(m, "r", "Anna", "enter")
 	if a, _ := m.annotations.Load(); a.Name(r.label) != "Anna" || len(a.Names()) != 1 {
 		t.Errorf("names %v, selected was a turn of %s", a.Names(), r.label)
 	}

@@ -75,9 +75,7 @@ func TestListFindsAndCopiesWhatWasSaid(t *testing.T) {
 	var out bytes.Buffer
 	m := testModel(saidState(), 80, 24)
 	m.o.Output = &out
-	press(m, "t", "/")
-	typeText(m, "Quick DOG")
-	screenHas(t, m, "the quick brown", "enter")
+	screenHas(t, m, "the quick brown", "t", "/", "Quick DOG", "enter")
 	screenHasNot(t, m, "SPEAKER_01")
 	if row := screenRows(m)[1]; !strings.HasSuffix(strings.TrimSpace(row), " 1") {
 		t.Errorf("the title counts lines, not turns: %q", row)
@@ -120,9 +118,7 @@ func TestSearchInAReplay(t *testing.T) {
 	m.o.Player = p
 	m.bindKeys()
 	screenHasNot(t, m, "SPEAKER_01", "t")
-	press(m, "/")
-	typeText(m, "我们")
-	screenHas(t, m, "SPEAKER_01", "enter")
+	screenHas(t, m, "SPEAKER_01", "/", "我们", "enter")
 	screenHas(t, m, "SPEAKER_01 has not spoken yet: enter goes there", "home", "r")
 	screenHas(t, m, "the replay has not come to this turn: enter goes there", ">")
 	press(m, "enter")
@@ -144,38 +140,27 @@ func TestSearchFromHere(t *testing.T) {
 	s := tuitest.State(turns[:50], 501, 1)
 	s.Length, s.Playback = 1000, &display.Playback{Paused: true, Speed: 1, Whole: func() protocol.Snapshot { return whole.Timeline }}
 	m := testModel(s, 100, 24)
-	search := func(m *model, words string) { typeText(m, words); press(m, "enter") }
-	selected := func(m *model, at float64) {
+	selected := func(at float64, keys ...string) {
 		t.Helper()
+		press(m, keys...)
 		if r, _ := m.selectedRow(); m.list.Selected == 0 || r.at != at || r.line > 0 {
 			t.Errorf("selected is %v, line %d, want %v", r.at, r.line, at)
 		}
 	}
-	press(m, "t", "/")
-	search(m, "bud")
-	selected(m, 510)
+	selected(510, "t", "/", "bud", "enter")
 	screenHas(t, m, "▌ 8:30")
-	press(m, "down")
-	selected(m, 520)
-	press(m, "up", "up")
-	selected(m, 500)
-	press(m, "1") // the turns of that lane, all
-	selected(m, 500)
-	press(m, "esc", "esc", "t", "t", "/")
-	search(m, "none")
-	screenHas(t, m, "no turn matches")
+	selected(520, "down")
+	selected(500, "up", "up")
+	selected(500, "1") // the turns of that lane, all
+	screenHas(t, m, "no turn matches", "esc", "esc", "t", "t", "/", "none", "enter")
 
 	m = testModel(whole, 100, 24)
-	press(m, "t", "up", "up", "/")
-	search(m, "bud")
-	selected(m, 980)
+	selected(980, "t", "up", "up", "/", "bud", "enter")
 	m.Update(tea.WindowSizeMsg{Width: 30, Height: 3})
-	press(m, "home", "/")
-	search(m, "")
+	press(m, "home", "/", "enter")
 	m.Update(tea.WindowSizeMsg{Width: 100, Height: 24})
 	screenHas(t, m, "▌ 0:00")
-	press(m, "end", "/")
-	search(m, "get") // live, the newest is followed
+	press(m, "end", "/", "get", "enter") // live, the newest is followed
 	if r, _ := m.selectedRow(); m.list.Selected != 0 || r.at != 990 {
 		t.Errorf("selected is %v", r.at)
 	}

@@ -47,16 +47,14 @@ func TestTextInputEnds(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
 	input := textInput{label: "name:", limit: 5, done: func(text string) tea.Cmd { got = text; return nil }}
 	m.askText(input)
-	typeText(m, " abcdefgh")
-	screenHas(t, m, "name:  abcd")
+	screenHas(t, m, "name:  abcd", " abcdefgh")
 	screenHas(t, m, "enter ok  esc cancel")
 	press(m, "enter")
 	if got != "abcd" || m.input != nil {
 		t.Errorf("entered %q", got)
 	}
 	m.askText(input)
-	typeText(m, "x")
-	press(m, "esc")
+	press(m, "x", "esc")
 	if got != "abcd" || m.input != nil {
 		t.Errorf("esc entered %q", got)
 	}
@@ -66,9 +64,7 @@ func TestTextInputEnds(t *testing.T) {
 func TestBothNamesOfAQuestionAreReadable(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
 	for lane, name := range map[string]string{"1": "Bartholomew Quentin Worthington-Smythe III", "2": "Charlotte Wilhelmina Featherstonehaugh of York"} {
-		press(m, lane, "r")
-		typeText(m, name)
-		press(m, "enter")
+		press(m, lane, "r", name, "enter")
 	}
 	press(m, "2", "m")
 	rows := strings.Join(strings.Fields(strings.Join(screenRows(m)[21:], " ")), " ")
@@ -80,9 +76,7 @@ func TestBothNamesOfAQuestionAreReadable(t *testing.T) {
 // TestGoToATime: a time in place of a command goes there, in a replay by playing from there.
 func TestGoToATime(t *testing.T) {
 	enter := func(m *model, text string) {
-		press(m, ":")
-		typeText(m, text)
-		press(m, "enter")
+		press(m, ":", text, "enter")
 	}
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 80, 24)
 	enter(m, "1:30")

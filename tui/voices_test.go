@@ -25,9 +25,7 @@ func voiceModel(t *testing.T) (*model, *tuitest.Memory) {
 }
 
 func nameLane(m *model, lane, name string) {
-	press(m, lane, "r")
-	typeText(m, name)
-	press(m, "enter")
+	press(m, lane, "r", name, "enter")
 }
 
 // TestOfferToRemember: after a name the screen asks once for each speaker, and only y
@@ -107,9 +105,7 @@ func TestQuestionTakesNoOtherKeys(t *testing.T) {
 		},
 		"after esc": func(m *model) {
 			m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("2"), Alt: true})
-			press(m, "r")
-			typeText(m, "Nya")
-			press(m, "enter")
+			press(m, "r", "Nya", "enter")
 		},
 	} {
 		m, f := voiceModel(t)

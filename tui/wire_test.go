@@ -190,8 +190,7 @@ func TestWireSelectionStandsStill(t *testing.T) {
 	}
 	screenHasNot(t, m, "more 49")
 	screenHas(t, m, "more 49", "end")
-	press(m, "home")
-	screenHas(t, m, "POST https://diarization.example")
+	screenHas(t, m, "POST https://diarization.example", "home")
 	press(m, "pgdown", "down", "pgup")
 	for range 100 {
 		press(m, "down")
