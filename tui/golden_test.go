@@ -64,82 +64,85 @@ func plainScreen(m *model) []byte {
 }
 
 func TestGoldenScreens(t *testing.T) {
-	for _, screen := range []struct {
-		w, h  int
-		ascii bool
-	}{{40, 8, false}, {80, 24, false}, {120, 34, false}, {80, 24, true}} {
-		for _, c := range []struct {
-			name   string
-			people int
-			change func(*display.State)
-			keys   []string
-		}{
-			{"live", 4, func(s *display.State) {}, nil},
-			{"eight", 8, func(s *display.State) { s.Dropped, s.Ahead = 12, -2*time.Second }, nil},
-			{"frozen", 4, func(s *display.State) {}, []string{"space", "left"}},
-			{"help", 4, func(s *display.State) {}, []string{"?"}},
-			{"finished", 3, func(s *display.State) { s.Conn, s.Length = display.Closed, 75.2 }, []string{"-", "-", "-", "-", "-", "-", "-", "-"}},
-			{"watching", 3, func(s *display.State) {
-				s.Watching, s.Stream, s.Levels, s.Level, s.ChunksSent = true, "7c0e9a52-8f4b-4f0a-9c64-1f2b7d1f3a10", nil, display.Level{}, 0
-				s.Source, s.SourceNotice = "stream "+s.Stream, ""
-			}, nil},
-			{"failed", 4, func(s *display.State) {
-				s.Timeline.Lanes, s.Conn, s.ConnReason = nil, display.Failed, "dial tcp 127.0.0.1:8580: connection refused"
-			}, nil},
-		} {
-			name := fmt.Sprintf("%s-%dx%d", c.name, screen.w, screen.h)
-			if screen.ascii {
-				name += "-ascii"
-			}
-			t.Run(name, func(t *testing.T) {
-				s := tuitest.State(tuitest.Turns(c.people, 200, 7), 75.2, 1)
-				s.Started = time.Unix(1_000_000-75, 0)
-				s.SourceNotice = "no capture device on this machine: playing the demo"
-				c.change(&s)
-				m := testModel(s, screen.w, screen.h)
-				m.glyphs = canvas.NewGlyphs(screen.ascii)
-				press(m, c.keys...)
-				if c.name == "frozen" {
-					m.later(tuitest.State(tuitest.Turns(c.people, 200, 7), 87, 1))
-				}
-				golden(t, name, plainScreen(m))
-			})
+	type screen func(w, h int) *model
+	live := func(people int, change func(*display.State)) screen {
+		return func(w, h int) *model {
+			s := tuitest.State(tuitest.Turns(people, 200, 7), 75.2, 1)
+			s.Started = time.Unix(1_000_000-75, 0)
+			s.SourceNotice = "no capture device on this machine: playing the demo"
+			change(&s)
+			return testModel(s, w, h)
 		}
 	}
-}
-
-// TestGoldenViews are the screens of names, bookmarks and the presenter view.
-func TestGoldenViews(t *testing.T) {
-	for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}} {
-		for _, c := range []struct {
-			name  string
-			ascii bool
-			keys  []string
-		}{
-			{"annotations", false, []string{"3"}},
-			{"annotations-ascii", true, []string{"3"}},
-			{"muted", false, []string{"s", "1", "x"}},
-			{"naming", false, []string{"2", "r", " ", "雷", "!"}},
-			{"merging", false, []string{"4", "m", "up"}},
-			{"bookmarks", false, []string{"[", "["}},
-			{"presenter", false, []string{"f"}},
-			{"turns", false, []string{"t", "up", "up"}},
-			{"turns-ascii", true, []string{"t", "up", "up"}},
-			{"turns-filter", false, []string{"t", "2", "up", ">"}},
-			{"cursor", false, []string{"space", "left", "left", "left", "left", "left"}},
-			{"command", false, []string{":", "s"}},
-			{"presenter-ascii", true, []string{"f"}},
-		} {
-			if c.ascii && size[0] > 80 { // no other glyphs
-				continue
-			}
-			name := fmt.Sprintf("view-%s-%dx%d", c.name, size[0], size[1])
+	asItIs := func(*display.State) {}
+	frozen := func(w, h int) *model {
+		m := live(4, asItIs)(w, h)
+		press(m, "space", "left")
+		m.later(tuitest.State(tuitest.Turns(4, 200, 7), 87, 1))
+		return m
+	}
+	annotated := func(w, h int) *model {
+		s := tuitest.State(tuitest.Turns(6, 400, 7), 375.2, 1)
+		s.Gaps = []protocol.Span{{Start: 100, End: 130}, {Start: 360, End: 362.5}}
+		m := testModel(s, w, h)
+		m.annotations = protocol.NewAnnotationsStore(sampleAnnotations(375))
+		return m
+	}
+	recognised := func(w, h int) *model { // two speakers, of whom one has a typed name too
+		s := tuitest.State(tuitest.Turns(4, 200, 7), 75.2, 1)
+		s.Timeline.Lanes[0].Match, s.Timeline.Lanes[1].Match = "Sam", "Rosa"
+		m := testModel(s, w, h)
+		m.o.Voices = "/home/sam/.local/share/hubbub/voices"
+		m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("SPEAKER_01", "Anna") })
+		return m
+	}
+	wire := func(w, h int) *model { return wireModel(tuitest.Log(false), w, h) }
+	for _, c := range []struct {
+		name  string
+		sizes string
+		model screen
+		keys  []string
+	}{
+		{"live", "40x8 80x24 120x34 80x24-ascii", live(4, asItIs), nil},
+		{"eight", "40x8 80x24 120x34 80x24-ascii", live(8, func(s *display.State) { s.Dropped, s.Ahead = 12, -2*time.Second }), nil},
+		{"frozen", "40x8 80x24 120x34 80x24-ascii", frozen, nil},
+		{"help", "40x8 80x24 120x34 80x24-ascii", live(4, asItIs), []string{"?"}},
+		{"finished", "40x8 80x24 120x34 80x24-ascii", live(3, func(s *display.State) { s.Conn, s.Length = display.Closed, 75.2 }), []string{"--------"}},
+		{"watching", "40x8 80x24 120x34 80x24-ascii", live(3, func(s *display.State) {
+			s.Watching, s.Stream, s.Levels, s.Level, s.ChunksSent = true, tuitest.Stream, nil, display.Level{}, 0
+			s.Source, s.SourceNotice = "stream "+s.Stream, ""
+		}), nil},
+		{"failed", "40x8 80x24 120x34 80x24-ascii", live(4, func(s *display.State) {
+			s.Timeline.Lanes, s.Conn, s.ConnReason = nil, display.Failed, "dial tcp 127.0.0.1:8580: connection refused"
+		}), nil},
+		{"view-annotations", "40x8 80x24 120x34 40x8-ascii 80x24-ascii", annotated, []string{"3"}},
+		{"view-muted", "40x8 80x24 120x34", annotated, []string{"s", "1", "x"}},
+		{"view-naming", "40x8 80x24", annotated, []string{"2", "r", " ", "雷", "!"}},
+		{"view-merging", "40x8 80x24", annotated, []string{"4", "m", "up"}},
+		{"view-bookmarks", "40x8 80x24 120x34", annotated, []string{"[", "["}},
+		{"view-presenter", "40x8 80x24 120x34 40x8-ascii 80x24-ascii", annotated, []string{"f"}},
+		{"view-turns", "40x8 80x24 120x34 40x8-ascii 80x24-ascii", annotated, []string{"t", "up", "up"}},
+		{"view-turns-filter", "40x8 80x24 120x34", annotated, []string{"t", "2", "up", ">"}},
+		{"view-cursor", "40x8 80x24 120x34", annotated, []string{"space", "left", "left", "left", "left", "left"}},
+		{"view-command", "40x8 80x24", annotated, []string{":", "s"}},
+		{"view-recognised", "40x8 120x34 80x24-ascii", recognised, nil},
+		{"view-recognised-turns", "80x24", recognised, []string{"t"}},
+		{"view-recognised-presenter", "80x24", recognised, []string{"f"}},
+		{"view-recognised-help", "40x8 80x24 120x34", recognised, []string{"?"}},
+		{"wire", "40x8 80x24 120x34 80x24-ascii", wire, nil},
+		{"wire-end", "40x8 80x24 120x34", func(w, h int) *model { return wireModel(tuitest.Log(true), w, h) }, []string{"up", "up", "up"}},
+		{"wire-raw", "40x8 80x24 120x34", wire, []string{"t", "up", "up", "enter"}},
+		{"wire-unfold", "40x8 80x24 120x34", wire, []string{"u", "space"}},
+		{"wire-filter", "40x8 80x24 120x34", wire, []string{"/", "chunk", "enter", "t", "t", "t"}},
+		{"wire-help", "40x8 80x24 120x34", wire, []string{"?"}},
+	} {
+		for size := range strings.FieldsSeq(c.sizes) {
+			name := c.name + "-" + size
 			t.Run(name, func(t *testing.T) {
-				s := tuitest.State(tuitest.Turns(6, 400, 7), 375.2, 1)
-				s.Gaps = []protocol.Span{{Start: 100, End: 130}, {Start: 360, End: 362.5}}
-				m := testModel(s, size[0], size[1])
-				m.annotations = protocol.NewAnnotationsStore(sampleAnnotations(375))
-				m.glyphs = canvas.NewGlyphs(c.ascii)
+				var w, h int
+				testkit.Must(fmt.Sscanf(size, "%dx%d", &w, &h))(t)
+				m := c.model(w, h)
+				m.glyphs = canvas.NewGlyphs(strings.HasSuffix(size, "-ascii"))
 				press(m, c.keys...)
 				golden(t, name, plainScreen(m))
 			})

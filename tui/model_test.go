@@ -139,9 +139,10 @@ func TestViewNeverExceedsItsTerminal(t *testing.T) {
 
 func TestAsciiScreenIsAscii(t *testing.T) {
 	for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}, {30, 5}} {
-		for _, keys := range [][]string{nil, {"?"}, {"4", "m"}} {
+		for _, keys := range [][]string{nil, {"?"}, {"4", "m"}, {"w"}} {
 			m := testModel(tuitest.State(tuitest.Turns(8, 200, 3), 190, 1), size[0], size[1])
-			m.glyphs = canvas.NewGlyphs(true)
+			m.o.Wire, m.glyphs = tuitest.Log(false).Snapshot, canvas.NewGlyphs(true)
+			m.bindKeys()
 			press(m, keys...)
 			for _, r := range ansi.Strip(m.View()) {
 				if r > 0x7e {

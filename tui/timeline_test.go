@@ -87,3 +87,17 @@ func TestLoudness(t *testing.T) {
 		}
 	})
 }
+
+// A match that arrives without another turn is shown.
+func TestLateMatchIsShown(t *testing.T) {
+	s := tuitest.State(tuitest.Turns(4, 200, 7), 75.2, 1)
+	m := testModel(s, 80, 24)
+	_ = m.View()
+	s.Timeline.Lanes = append([]protocol.Lane(nil), s.Timeline.Lanes...)
+	s.Timeline.Lanes[2].Match = "Sam"
+	s.Position += 0.1
+	m.later(s)
+	if view := string(plainScreen(m)); !strings.Contains(view, "≈Sam") {
+		t.Errorf("the match is missing:\n%s", view)
+	}
+}

@@ -43,44 +43,6 @@ func (m *model) tickLater() {
 	m.Update(tickMsg{})
 }
 
-func TestGoldenWire(t *testing.T) {
-	for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}} {
-		for _, c := range []struct {
-			name  string
-			ascii bool
-			end   bool
-			keys  []string
-		}{
-			{"wire", false, false, nil},
-			{"wire-ascii", true, false, nil},
-			{"wire-end", false, true, []string{"up", "up", "up"}},
-			{"wire-raw", false, false, []string{"t", "up", "up", "enter"}},
-			{"wire-unfold", false, false, []string{"u", "space"}},
-			{"wire-filter", false, false, []string{"/", "chunk", "enter", "t", "t", "t"}},
-			{"wire-help", false, false, []string{"?"}},
-		} {
-			if c.ascii && size[0] != 80 { // no other glyphs
-				continue
-			}
-			name := fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1])
-			t.Run(name, func(t *testing.T) {
-				m := wireModel(tuitest.Log(c.end), size[0], size[1])
-				m.glyphs = canvas.NewGlyphs(c.ascii)
-				press(m, c.keys...)
-				got := plainScreen(m)
-				if c.ascii {
-					for _, r := range string(got) {
-						if r > 0x7e && r != '«' && r != '»' {
-							t.Fatalf("%q on an ASCII screen", r)
-						}
-					}
-				}
-				golden(t, name, got)
-			})
-		}
-	}
-}
-
 // The second line has a verdict in words, whether or not something is wrong.
 func TestWireVerdict(t *testing.T) {
 	m := wireModel(tuitest.Log(false), 120, 34)
