@@ -24,8 +24,7 @@ func TestUnknownMessagesAreReported(t *testing.T) {
 		protocoltest.UntilEnd(conn)
 		protocoltest.CloseWith(conn, websocket.CloseNormalClosure, "")
 	}}
-	var out, errs testkit.Buffer
-	d := testkit.Must(NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: "lines", Allowed: []string{"lines"}}))(t)
+	d, _, errs := printed(t, DisplayOptions{Output: "lines"})
 	s, _ := liveWith(t, service, "", client.ResilientOptions{Unpaced: true})
 	testkit.NoError(t, Run(t.Context(), s, d))
 	if text := errs.String(); !strings.Contains(text, "no turns, but messages of unknown types: 1; `hubbub conform`") || strings.Contains(text, "no speech") {
@@ -51,9 +50,7 @@ func TestFaultyMessagesAreReported(t *testing.T) {
 		"wrong event: end of SPEAKER_00 at 0.100 s: no open turn\n"}
 	counts := []string{"errors that the service reported: 4\n", "messages of the service that could not be read: 3\n", "events that contradict others or have an impossible time: 1\n", "turns whose end did not arrive: 1\n"}
 	for output, want := range map[string][]string{"lines": slices.Concat(reports, counts), "events": counts, "": slices.Concat(reports, counts)} {
-		var out, errs testkit.Buffer
-		d, err := NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: output, Accessible: output == "", Allowed: []string{"tui", "lines", "events"}})
-		testkit.NoError(t, err)
+		d, out, errs := printed(t, DisplayOptions{Output: output, Accessible: output == ""})
 		s, _ := liveWith(t, service, "", client.ResilientOptions{Unpaced: true})
 		testkit.NoError(t, Run(t.Context(), s, d))
 		text := errs.String()

@@ -66,6 +66,13 @@ func (d *stub) turn(t protocol.Turn) error {
 	return d.failed
 }
 
+// printed is a display without a screen, and its standard output and standard error.
+func printed(t *testing.T, o DisplayOptions) (d Display, out, errs *testkit.Buffer) {
+	t.Helper()
+	out, errs = new(testkit.Buffer), new(testkit.Buffer)
+	return testkit.Must(NewDisplay(Streams{Stdout: out, Stderr: errs}, o))(t), out, errs
+}
+
 // newClient is a client of a fake service.
 func newClient(t *testing.T, s protocoltest.Service) *client.Client {
 	t.Helper()
@@ -99,21 +106,23 @@ func liveWith(t *testing.T, s protocoltest.Service, dir string, o client.Resilie
 }
 
 // oneTurnWatched is the stream of protocoltest.OneTurn as a watcher receives it.
-func oneTurnWatched(w http.ResponseWriter, r *http.Request) {
-	conn := protocoltest.Upgrade(w, r)
-	if conn == nil {
-		return
-	}
-	defer conn.Close()
+func oneTurnWatched(conn *websocket.Conn) {
 	protocoltest.Send(conn, protocol.NewStreamStateEvent(protocol.StreamState{Status: protocol.StatusRunning, Timestamp: 0.3}))
 	protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
 	protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.1, "SPEAKER_00"))
 	protocoltest.CloseWith(conn, 1000, protocol.StatusDone)
 }
 
-func watched(t *testing.T, s protocoltest.Service) *Watched {
+// watched is a session that watches a stream, of which send sends what happens.
+func watched(t *testing.T, send func(*websocket.Conn)) *Watched {
 	t.Helper()
-	stream := testkit.Must(newClient(t, s).Watch(t.Context(), protocoltest.ID, time.Minute, false))(t)
+	service := protocoltest.Service{Watch: func(w http.ResponseWriter, r *http.Request) {
+		if conn := protocoltest.Upgrade(w, r); conn != nil {
+			defer conn.Close()
+			send(conn)
+		}
+	}}
+	stream := testkit.Must(newClient(t, service).Watch(t.Context(), protocoltest.ID, time.Minute, false))(t)
 	t.Cleanup(stream.Close)
 	annotations := protocol.NewAnnotationsStore(protocol.Annotations{})
 	return NewWatched(WatchedParts{ID: protocoltest.ID, Stream: stream, Annotations: annotations})
@@ -137,7 +146,7 @@ func replay(t *testing.T) *Replay {
 // kinds are the three kinds of session, each with one turn.
 var kinds = map[string]func(t *testing.T) Session{
 	"live":   func(t *testing.T) Session { s, _ := live(t, protocoltest.Service{}, ""); return s },
-	"watch":  func(t *testing.T) Session { return watched(t, protocoltest.Service{Watch: oneTurnWatched}) },
+	"watch":  func(t *testing.T) Session { return watched(t, oneTurnWatched) },
 	"replay": func(t *testing.T) Session { return replay(t) },
 }
 
@@ -319,23 +328,18 @@ func TestFirstFailureEndsTheSession(t *testing.T) {
 // TestStreamThatFails tells a stream that ended with an error from one that is
 // done; the screen stays open, and leaving a stream is no failure.
 func TestStreamThatFails(t *testing.T) {
-	status := func(text string) protocoltest.Service {
-		return protocoltest.Service{Watch: func(w http.ResponseWriter, r *http.Request) {
-			if conn := protocoltest.Upgrade(w, r); conn != nil {
-				defer conn.Close()
-				protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
-				if text == "" { // goes on
-					protocoltest.Drain(conn)
-					return
-				}
-				protocoltest.CloseWith(conn, 1000, text)
-			}
-		}}
+	fails := func(conn *websocket.Conn) {
+		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
+		protocoltest.CloseWith(conn, 1000, "error: connection lost")
 	}
-	if err := Run(t.Context(), watched(t, status("error: connection lost")), newStub(false)); err == nil || !strings.Contains(err.Error(), "error: connection lost") {
+	if err := Run(t.Context(), watched(t, fails), newStub(false)); err == nil || !strings.Contains(err.Error(), "error: connection lost") {
 		t.Errorf("error %v", err)
 	}
-	s, d := watched(t, status("")), newStub(true)
+	goesOn := func(conn *websocket.Conn) {
+		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
+		protocoltest.Drain(conn)
+	}
+	s, d := watched(t, goesOn), newStub(true)
 	time.AfterFunc(20*time.Millisecond, func() { close(d.quit) })
 	if err := Run(t.Context(), s, d); err != nil || !s.state().Finished() {
 		t.Errorf("error %v", err)
@@ -347,12 +351,7 @@ func TestStreamThatFails(t *testing.T) {
 
 // TestSenderThatSendsNothing: a watcher says why the position stands still.
 func TestSenderThatSendsNothing(t *testing.T) {
-	s := watched(t, protocoltest.Service{Watch: func(w http.ResponseWriter, r *http.Request) {
-		if conn := protocoltest.Upgrade(w, r); conn != nil {
-			defer conn.Close()
-			protocoltest.Drain(conn)
-		}
-	}})
+	s := watched(t, protocoltest.Drain)
 	now := time.Now()
 	s.now = func() time.Time { return now }
 	s.setStatus(protocol.StreamState{Status: protocol.StatusRunning, Timestamp: 12})
@@ -397,9 +396,7 @@ func TestReplayNamesOfRecognised(t *testing.T) {
 	turns := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0, End: 1, Match: "Sam"}}
 	for name, want := range map[string]string{"Anna": "00:00:00.000 00:00:01.000 Anna\n", "Sam": "00:00:00.000 00:00:01.000 Sam\n"} {
 		annotations := testkit.Must(protocol.Annotations{}.Rename("SPEAKER_00", name))(t)
-		var out testkit.Buffer
-		d, err := NewDisplay(Streams{Stdout: &out, Stderr: io.Discard}, DisplayOptions{Output: "lines", Allowed: []string{"tui", "lines"}})
-		testkit.NoError(t, err)
+		d, out, _ := printed(t, DisplayOptions{Output: "lines"})
 		r := NewReplay(recorded(t), 0, protocol.NewAnnotationsStore(annotations))
 		testkit.NoError(t, d.open(r))
 		if err := r.deliver(d, []recording.Step{{Turns: slices.Clone(turns)}}); err != nil || out.String() != want {
@@ -411,25 +408,21 @@ func TestReplayNamesOfRecognised(t *testing.T) {
 // TestText writes turns and messages on standard output and everything else on
 // standard error.
 func TestText(t *testing.T) {
-	var out, errs testkit.Buffer
-	d, err := NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: "rttm", Allowed: []string{"tui", "rttm"}})
-	if err != nil || d.Properties().Attended {
-		t.Fatal(err)
+	d, out, errs := printed(t, DisplayOptions{Output: "rttm"})
+	if d.Properties().Attended {
+		t.Error("nobody looks at text")
 	}
-	s := watched(t, protocoltest.Service{Watch: func(w http.ResponseWriter, r *http.Request) {
-		if conn := protocoltest.Upgrade(w, r); conn != nil {
-			defer conn.Close()
-			protocoltest.Send(conn, protocol.NewErrorEvent("something\x1b[2J happened"))
-			protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 1, "A"))
-			protocoltest.Send(conn, protocol.NewStreamStateEvent(protocol.StreamState{Status: protocol.StatusRunning, Timestamp: 2}))
-			protocoltest.CloseWith(conn, 1000, protocol.StatusDone)
-		}
-	}})
+	s := watched(t, func(conn *websocket.Conn) {
+		protocoltest.Send(conn, protocol.NewErrorEvent("something\x1b[2J happened"))
+		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 1, "A"))
+		protocoltest.Send(conn, protocol.NewStreamStateEvent(protocol.StreamState{Status: protocol.StatusRunning, Timestamp: 2}))
+		protocoltest.CloseWith(conn, 1000, protocol.StatusDone)
+	})
 	testkit.NoError(t, Run(t.Context(), s, d))
 	// The turn without an end lasts until the newest position.
 	testkit.Equal(t, out.String(), "SPEAKER x 1 1.000 1.000 <NA> <NA> A <NA> <NA>\n", "standard output")
 	testkit.Equal(t, errs.String(), "hubbub: the service reports: something happened\nhubbub: turns whose end did not arrive: 1\n", "standard error")
-	if _, err := NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: "tui", Allowed: []string{"tui", "lines", "rttm"}}); err == nil {
+	if _, err := NewDisplay(Streams{Stdout: out, Stderr: errs}, DisplayOptions{Output: "tui", Allowed: []string{"tui", "lines", "rttm"}}); err == nil {
 		t.Error("a full screen without a terminal")
 	}
 }

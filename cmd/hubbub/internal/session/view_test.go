@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,14 +31,11 @@ import (
 func TestExport(t *testing.T) {
 	t.Chdir(t.TempDir())
 	annotations := testkit.Must(protocol.Annotations{}.Rename("SPEAKER_00", "Anna"))(t)
-	open := protocoltest.Service{Watch: func(w http.ResponseWriter, r *http.Request) {
-		if conn := protocoltest.Upgrade(w, r); conn != nil {
-			defer conn.Close()
-			protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
-			protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.1, "SPEAKER_01"))
-			protocoltest.Drain(conn)
-		}
-	}}
+	open := func(conn *websocket.Conn) {
+		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
+		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.1, "SPEAKER_01"))
+		protocoltest.Drain(conn)
+	}
 	dir := filepath.Join(t.TempDir(), "rec")
 	recorded, writer := live(t, protocoltest.Service{}, dir)
 	unrecorded, _ := live(t, protocoltest.Service{}, "")
@@ -101,8 +97,7 @@ func TestReconnection(t *testing.T) {
 		}
 		protocoltest.OneTurn(conn)
 	}}
-	var out, errs testkit.Buffer
-	d := testkit.Must(NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: "lines", Allowed: []string{"tui", "lines"}}))(t)
+	d, _, errs := printed(t, DisplayOptions{Output: "lines"})
 	s, _ := liveWith(t, service, "", client.ResilientOptions{Unpaced: true, Limit: time.Minute})
 	testkit.NoError(t, Run(t.Context(), s, d))
 	for _, want := range []string{"hubbub: stream lost, resuming: ", "hubbub: the stream continues; the service does not know its speakers and gives them new labels\n", "hubbub: the stream was lost once\n"} {
@@ -193,15 +188,6 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// TestNoticeIsOneLine: a notice cannot control the terminal.
-func TestNoticeIsOneLine(t *testing.T) {
-	var errs bytes.Buffer
-	d := &textDisplay{streams: Streams{Stderr: &errs}}
-	if err := d.notice("something\x1b[31m\n\x07happened", true); err != nil || errs.String() != "hubbub: something happened\n" {
-		t.Errorf("%v, %q", err, errs.String())
-	}
-}
-
 // TestSaveTrace writes records into files that do not exist yet.
 func TestSaveTrace(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -215,15 +201,5 @@ func TestSaveTrace(t *testing.T) {
 		if raw, err := os.ReadFile(name); err != nil || string(raw) != "{}\n" {
 			t.Errorf("%q, %v", raw, err)
 		}
-	}
-}
-
-// TestWatchNotice offers a stream only to those who can watch it.
-func TestWatchNotice(t *testing.T) {
-	if n := watchNotice(display.State{Stream: "x", Server: "https://a.example", Trust: " --ca ca.pem"}); n != "others can watch with: hubbub watch x --server https://a.example --ca ca.pem" {
-		t.Error(n)
-	}
-	for _, st := range []display.State{{}, {Stream: "x", Watching: true}} {
-		testkit.Equal(t, watchNotice(st), "")
 	}
 }
