@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hubbub/capture"
+	"hubbub/capture/audiofile"
 	"hubbub/localserver/engine/enginetest"
 	"hubbub/protocol/testkit"
 )
@@ -20,22 +21,16 @@ func twoChannels(t *testing.T, second int) string {
 	t.Helper()
 	var data bytes.Buffer
 	for i, x := range enginetest.Demo(t)[:25*capture.SampleRate] {
-		frame := [2]float32{x, 0}
+		frame := [2]int16{int16(x * 32767), 0}
 		if i >= second*capture.SampleRate {
-			frame = [2]float32{0, x}
+			frame[0], frame[1] = 0, frame[0]
 		}
 		_ = binary.Write(&data, binary.LittleEndian, frame)
 	}
-	var b bytes.Buffer
-	b.WriteString("RIFF")
-	_ = binary.Write(&b, binary.LittleEndian, uint32(36+data.Len()))
-	b.WriteString("WAVEfmt ")
-	_ = binary.Write(&b, binary.LittleEndian, []uint16{16, 0, 3, 2, 16000, 0, 62464, 1, 8, 32}) // float, two channels, 16 kHz
-	b.WriteString("data")
-	_ = binary.Write(&b, binary.LittleEndian, uint32(data.Len()))
-	b.Write(data.Bytes())
+	header := audiofile.WAVHeader(int64(data.Len()))
+	header[22], header[32] = 2, 4 // channels, bytes of a frame
 	path := filepath.Join(t.TempDir(), "two.wav")
-	testkit.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+	testkit.NoError(t, os.WriteFile(path, append(header, data.Bytes()...), 0o600))
 	return path
 }
 

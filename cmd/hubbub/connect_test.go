@@ -36,18 +36,6 @@ func TestEndOfTheBuiltInServer(t *testing.T) {
 	}
 }
 
-// Closing a connection to a server that did not end by itself is no error.
-func TestCloseConnection(t *testing.T) {
-	t.Parallel()
-	a := &App{}
-	for name, flags := range map[string]serviceFlags{"built-in": {}, "remote": {server: "https://localhost:1", apiKey: "k"}} {
-		c := testkit.Must(a.connect(t.Context(), flags, connectOptions{}))(t)
-		if err := c.close(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // What a slow connection says comes before its end, or not at all: afterwards there may be a screen.
 func TestNoticeOfASlowConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

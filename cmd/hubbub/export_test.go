@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,17 +19,9 @@ func TestRefineInterrupted(t *testing.T) {
 	if p := start(t, "live", "--input", talkFile(t, 4), "--pace", "fast", "--record", dir); p.exit() != exitOK {
 		t.Fatal(p.errors())
 	}
-	files := func() map[string][]byte {
-		all := map[string][]byte{}
-		list, err := os.ReadDir(dir)
-		testkit.NoError(t, err)
-		for _, f := range list {
-			if f.Name() == "audio.wav" {
-				continue
-			}
-			if all[f.Name()], err = os.ReadFile(filepath.Join(dir, f.Name())); err != nil {
-				t.Fatal(err)
-			}
+	files := func() (all string) {
+		for _, f := range testkit.Files(t, dir, "*[^v]") { // without the audio
+			all += f + "\n" + string(testkit.Must(os.ReadFile(f))(t))
 		}
 		return all
 	}
@@ -46,15 +37,7 @@ func TestRefineInterrupted(t *testing.T) {
 	if exists(out) {
 		t.Error("an interrupted export left a folder")
 	}
-	after := files()
-	for name := range after {
-		if !bytes.Equal(after[name], before[name]) {
-			t.Errorf("%s of the recording changed", name)
-		}
-	}
-	if len(after) != len(before) {
-		t.Errorf("the recording had %d files and has %d", len(before), len(after))
-	}
+	testkit.Equal(t, files(), before, "the recording")
 
 	testkit.NoError(t, os.WriteFile(audio, short, 0o600))
 	p := start(t, "export", dir, "--refine", "--to", out+"/")

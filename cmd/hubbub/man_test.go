@@ -22,7 +22,7 @@ func TestManuals(t *testing.T) {
 		testkit.NoError(t, writeManuals(root, dir))
 		files := map[string][]byte{}
 		for _, f := range testkit.Files(t, dir, "*/*") {
-			files[filepath.Base(f)] = must(os.ReadFile(f))(t)
+			files[filepath.Base(f)] = testkit.Must(os.ReadFile(f))(t)
 		}
 		return files
 	}
@@ -58,13 +58,5 @@ func TestManuals(t *testing.T) {
 	}
 	if _, there := files["hubbub-man.1"]; there {
 		t.Error("a hidden command has a page")
-	}
-}
-
-func must[T any](v T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		testkit.NoError(t, err)
-		return v
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -186,19 +185,6 @@ func serve(t *testing.T, args ...string) (server *program, url string) {
 func (p *program) url() string {
 	p.t.Helper()
 	return strings.TrimPrefix(p.line("^ready "), "ready ")
-}
-
-// As with `hubbub version | head -0`.
-func TestStdoutClosed(t *testing.T) {
-	r, w, err := os.Pipe()
-	testkit.NoError(t, err)
-	defer w.Close()
-	_ = r.Close()
-	var stderr bytes.Buffer
-	app := &App{Args: []string{"version"}, Stdin: os.Stdin, Stdout: w, Stderr: &stderr}
-	if code := app.Main(); code != exitInterrupted || stderr.Len() > 0 {
-		t.Errorf("exit code %d, standard error %q", code, &stderr)
-	}
 }
 
 // TestVersionOfGoBuild: what go build knows of the repository takes the place of what the Makefile sets.

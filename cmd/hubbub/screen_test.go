@@ -168,16 +168,18 @@ func TestScreenFailure(t *testing.T) {
 	x.ends(exitFailed)
 }
 
-// TestAccessibleCommands types commands: a new name is used from then on, and
-// quitting asks for confirmation of unsaved changes.
+// TestAccessibleCommands types commands: a new name is used from then on, the state of
+// the connection is printed, and quitting asks for confirmation of unsaved changes.
 func TestAccessibleCommands(t *testing.T) {
 	t.Parallel()
-	x := inTerminal(t, 80, 40, "live", "--input", talkFile(t, 0), "--accessible")
+	x := inTerminal(t, 100, 40, "live", "--input", talkFile(t, 0), "--accessible")
 	x.Shows("^Type help and enter", "^SPEAKER_00, 0:0")
 	x.Keys("name 1 Anna", "Enter")
 	x.Shows("^SPEAKER_00 is now Anna")
 	x.Keys("who", "Enter")
 	x.Shows("^1: Anna, .* percent")
+	x.Keys("wire", "Enter")
+	x.Shows("^Open 0:", `^Pace [01]\.\d\d, `, "received event: start SPEAKER_00")
 	x.Keys("quit", "Enter")
 	x.Shows("^Names and bookmarks are not saved")
 	x.Keys("quit", "Enter")

@@ -172,14 +172,3 @@ func TestScreenWire(t *testing.T) {
 		t.Error("a token is in the file")
 	}
 }
-
-// TestAccessibleWire asks for the state of the connection.
-func TestAccessibleWire(t *testing.T) {
-	t.Parallel()
-	x := inTerminal(t, 100, 40, "live", "--input", talkFile(t, 0), "--accessible")
-	x.Shows("^SPEAKER_00, 0:0")
-	x.Keys("wire", "Enter")
-	x.Shows("^Open 0:", `^Pace [01]\.\d\d, `, "received event: start SPEAKER_00")
-	x.Keys("quit", "Enter")
-	x.ends(exitOK)
-}

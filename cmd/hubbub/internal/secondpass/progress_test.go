@@ -1,14 +1,13 @@
 package secondpass
 
 import (
-	"bytes"
-	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"hubbub/capture"
+	"hubbub/capture/audiofile"
 	"hubbub/localserver/engine/offline"
 	"hubbub/protocol/testkit"
 )
@@ -37,7 +36,7 @@ func TestProgressText(t *testing.T) {
 func TestProgressOfWords(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "a.wav")
-	testkit.NoError(t, os.WriteFile(file, append(wavHeader(2*32000), make([]byte, 2*32000)...), 0o600))
+	testkit.NoError(t, os.WriteFile(file, append(audiofile.WAVHeader(2*32000), make([]byte, 2*32000)...), 0o600))
 	var p Progress
 	if _, err := Transcribe(t.Context(), file, capture.Mix, nil, nil, nil, &p); err != nil || p.recognised != 2*time.Second {
 		t.Error(p.recognised, err)
@@ -48,7 +47,7 @@ func TestProgressOfWords(t *testing.T) {
 func TestProgressOfDamagedFiles(t *testing.T) {
 	t.Parallel()
 	truncated := filepath.Join(t.TempDir(), "a.wav")
-	testkit.NoError(t, os.WriteFile(truncated, append(wavHeader(3600*32000), make([]byte, 2*32000)...), 0o600))
+	testkit.NoError(t, os.WriteFile(truncated, append(audiofile.WAVHeader(3600*32000), make([]byte, 2*32000)...), 0o600))
 	p := &Progress{files: 3}
 	for _, file := range []string{truncated, filepath.Join(t.TempDir(), "missing.wav")} {
 		_, err := Run(t.Context(), file, capture.Mix, offline.Options{}, p)
@@ -57,13 +56,4 @@ func TestProgressOfDamagedFiles(t *testing.T) {
 		}
 	}
 	testkit.Equal(t, p.text(time.Minute), "2s of 4s, 50 %, 1m0s left")
-}
-
-// wavHeader is the header of so many bytes of samples: 16 kHz, mono, 16 bits.
-func wavHeader(bytesOfAudio uint32) []byte {
-	var b bytes.Buffer
-	for _, v := range []any{[]byte("RIFF"), 36 + bytesOfAudio, []byte("WAVEfmt "), uint32(16), uint16(1), uint16(1), uint32(16000), uint32(32000), uint16(2), uint16(16), []byte("data"), bytesOfAudio} {
-		_ = binary.Write(&b, binary.LittleEndian, v) // it cannot fail
-	}
-	return b.Bytes()
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hubbub/capture"
+	"hubbub/capture/audiofile"
 	"hubbub/protocol"
 	"hubbub/protocol/testkit"
 	"hubbub/protocol/words"
@@ -28,7 +29,7 @@ func (loudest) Recognise(_ context.Context, wav []byte, _ bool) (string, []words
 // TestWordsOfAChannel: the recogniser hears the channels that the turns are of.
 func TestWordsOfAChannel(t *testing.T) {
 	t.Parallel()
-	wav := wavHeader(2 * 64000)
+	wav := audiofile.WAVHeader(2 * 64000)
 	wav[22], wav[32] = 2, 4 // channels, bytes of a frame
 	frame := []byte{0, 32, 0, 0}
 	file := filepath.Join(t.TempDir(), "two.wav")
