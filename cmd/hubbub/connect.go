@@ -269,21 +269,11 @@ func (a *App) noticeWait(refusal error, wait time.Duration) {
 // connecting says what is connected to, once that has taken a while. The function that it returns ends this: nothing is
 // said after it, because there may be a screen.
 func (a *App) connecting(server *serviceClient) (end func()) {
-	var mu sync.Mutex
-	connected := false
+	var once sync.Once
 	a.slow = time.AfterFunc(slowConnection, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if !connected {
-			a.notice("connecting to %s", server.name)
-		}
+		once.Do(func() { a.notice("connecting to %s", server.name) })
 	})
-	return func() {
-		a.slow.Stop()
-		mu.Lock()
-		defer mu.Unlock()
-		connected = true
-	}
+	return func() { once.Do(func() {}) } // waits for a notice that is being printed
 }
 
 // awaitEnd waits on a goroutine of its own for the end of a server, and sends
