@@ -83,7 +83,6 @@ func (a *App) watch(ctx context.Context, id string, f *watchFlags) (err error) {
 		return err
 	}
 	defer stream.Close()
-	annotations := protocol.NewAnnotationsStore(f.settings.Names)
-	watched := session.NewWatched(session.WatchedParts{ID: id, Stream: stream, Annotations: annotations, Server: server.name})
+	watched := session.NewWatched(id, stream, protocol.NewAnnotationsStore(f.settings.Names), server.name)
 	return session.Run(ctx, watched, display)
 }

@@ -124,8 +124,7 @@ func watched(t *testing.T, send func(*websocket.Conn)) *Watched {
 	}}
 	stream := testkit.Must(newClient(t, service).Watch(t.Context(), protocoltest.ID, time.Minute, false))(t)
 	t.Cleanup(stream.Close)
-	annotations := protocol.NewAnnotationsStore(protocol.Annotations{})
-	return NewWatched(WatchedParts{ID: protocoltest.ID, Stream: stream, Annotations: annotations})
+	return NewWatched(protocoltest.ID, stream, protocol.NewAnnotationsStore(protocol.Annotations{}), "")
 }
 
 // recorded is a recording of one turn and a gap.

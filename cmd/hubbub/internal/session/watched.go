@@ -21,22 +21,17 @@ import (
 // awaitSender is what a watcher does when the stream itself is lost, and not its connection.
 const awaitSender = "the sender lost its stream, waiting for it to resume"
 
-// WatchedParts are the parts of a watched session in the order of the data path.
-type WatchedParts struct {
-	ID          string // of the stream
-	Stream      *client.Watcher
-	Annotations *protocol.AnnotationsStore
-	Server      string // display name
-}
-
 // Watched is a stream that another client sends. It has no audio and sends
 // nothing.
 type Watched struct {
-	WatchedParts
-	source   capture.Info
-	timeline *protocol.Timeline
-	started  time.Time
-	now      func() time.Time
+	id          string
+	stream      *client.Watcher
+	annotations *protocol.AnnotationsStore
+	server      string
+	source      capture.Info
+	timeline    *protocol.Timeline
+	started     time.Time
+	now         func() time.Time
 
 	phase
 	ended     bool            // by this side, before the stream was over
@@ -46,20 +41,20 @@ type Watched struct {
 	undecided []protocol.Span // by the sender's streams
 }
 
-// NewWatched is a session that begins now.
-func NewWatched(p WatchedParts) *Watched {
-	id := protocol.Clean(p.ID, 64)
-	source := capture.Info{Name: "stream " + id, Base: id}
-	w := &Watched{WatchedParts: p, source: source, timeline: protocol.NewTimeline(), started: time.Now(), now: time.Now}
-	w.conn = display.Open
-	return w
+// NewWatched is a session that begins now. server is the display name of the service.
+func NewWatched(id string, stream *client.Watcher, annotations *protocol.AnnotationsStore, server string) *Watched {
+	clean := protocol.Clean(id, 64)
+	return &Watched{
+		id: id, stream: stream, annotations: annotations, server: server, phase: phase{conn: display.Open},
+		source: capture.Info{Name: "stream " + clean, Base: clean}, timeline: protocol.NewTimeline(), started: time.Now(), now: time.Now,
+	}
 }
 
 func (w *Watched) end() {
 	w.mu.Lock()
 	w.ended = w.ended || !w.conn.Over()
 	w.mu.Unlock()
-	w.Stream.Close()
+	w.stream.Close()
 }
 
 func (w *Watched) run(_ context.Context, d Display) error {
@@ -67,8 +62,8 @@ func (w *Watched) run(_ context.Context, d Display) error {
 	w.mu.Lock()
 	ended := w.ended
 	w.mu.Unlock()
-	w.Stream.Close() // after a panic of receive
-	outcome := streamOutcome(w.Stream.Wait())
+	w.stream.Close() // after a panic of receive
+	outcome := streamOutcome(w.stream.Wait())
 	if ended || recovered.Caught(receiveErr) { // the stream itself did not end
 		outcome = nil
 	}
@@ -77,9 +72,9 @@ func (w *Watched) run(_ context.Context, d Display) error {
 }
 
 func (w *Watched) receive(d Display) error {
-	unused := recording.NewRecorder(recording.Info{}, w.Annotations) // a watched stream is not recorded
-	out := output{timeline: w.timeline, rec: unused, display: d, transcriber: &Transcriber{}, fromService: w.Stream.Words(), end: w.end}
-	for updates := w.Stream.Updates(); updates != nil; {
+	unused := recording.NewRecorder(recording.Info{}, w.annotations) // a watched stream is not recorded
+	out := output{timeline: w.timeline, rec: unused, display: d, transcriber: &Transcriber{}, fromService: w.stream.Words(), end: w.end}
+	for updates := w.stream.Updates(); updates != nil; {
 		select {
 		case <-out.due():
 			out.release()
@@ -155,18 +150,18 @@ func (w *Watched) setStatus(s protocol.StreamState) {
 func (w *Watched) about() capture.Info { return w.source }
 
 func (w *Watched) controls() display.Controls {
-	return display.Controls{Annotations: w.Annotations, Export: w.export}
+	return display.Controls{Annotations: w.annotations, Export: w.export}
 }
 
 func (w *Watched) state() display.State {
-	conn, gaps := w.Stream.Status(), w.gaps()
+	conn, gaps := w.stream.Status(), w.gaps()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	timeline := w.timeline.Snapshot()
 	position := max(w.newest, timeline.Decided)
 	st := display.State{
 		Timeline: timeline, Position: position, Sent: position,
-		Source: w.source.Name, Server: w.Server, Stream: w.ID, Watching: true,
+		Source: w.source.Name, Server: w.server, Stream: w.id, Watching: true,
 		Conn: w.conn, ConnReason: w.reason, Started: w.started,
 		Gaps: gaps,
 	}
@@ -192,7 +187,7 @@ func (w *Watched) notices() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []string
-	if n := w.Stream.Status().Losses; n > 0 && w.conn != display.Failed {
+	if n := w.stream.Status().Losses; n > 0 && w.conn != display.Failed {
 		out = append(out, fmt.Sprintf("the connection was lost %s and resumed; no event is missing", display.Times(n)))
 	}
 	counts := w.timeline.Snapshot().Counts
