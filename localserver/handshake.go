@@ -68,23 +68,22 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) error {
 
 // begin uses up the token of a stream and makes it a running one of this node, which
 // counts until it is released. It returns the record of the stream, its diarizer, and the
-// labels of the earlier stream that it resumes, else nil. An attempt of unknown outcome is
-// withdrawn.
-func (s *Server) begin(ctx context.Context, id, token string) (rec store.Stream, d stream.Diarizer, labels *stream.Labels, err error) {
+// labels of the earlier stream that it resumes. An attempt of unknown outcome is withdrawn.
+func (s *Server) begin(ctx context.Context, id, token string) (rec store.Stream, d stream.Diarizer, labels stream.Labels, err error) {
 	// What the record says then is what an earlier request of this node has left.
 	if err = s.tokenLocks.lock(ctx, id); err != nil {
-		return rec, nil, nil, err
+		return rec, nil, labels, err
 	}
 	unlock := func() { s.tokenLocks.unlock(id) }
 	defer func() { unlock() }()
 	if rec, err = s.openable(ctx, id, token); err != nil {
-		return store.Stream{}, nil, nil, err
+		return store.Stream{}, nil, labels, err
 	}
 	if err = s.admitStream(rec.Account); err == nil {
 		err = s.streams.Acquire(rec.Account)
 	}
 	if err != nil {
-		return rec, nil, nil, err
+		return rec, nil, labels, err
 	}
 	defer func() {
 		if err != nil {
@@ -93,11 +92,11 @@ func (s *Server) begin(ctx context.Context, id, token string) (rec store.Stream,
 	}()
 	now := s.now().UTC()
 	if err = s.store.AcquireStream(ctx, rec.Account, id, now, s.options.MaxAccountStreams); err != nil {
-		return rec, nil, nil, err
+		return rec, nil, labels, err
 	}
 	d, labels, snapshot, err := s.prepare(ctx, rec, token)
 	if err != nil {
-		return rec, nil, nil, err
+		return rec, nil, labels, err
 	}
 	claim := store.Claim{Node: s.node, Attempt: uuid.NewString()}
 	if err = s.records.Begin(ctx, id, token, claim, now); store.Unknown(err) {
@@ -118,27 +117,32 @@ func (s *Server) begin(ctx context.Context, id, token string) (rec store.Stream,
 }
 
 // prepare returns the diarizer of a stream that is opened with its token. If it resumes an
-// earlier stream, the diarizer continues with the snapshot of that one, and with its labels;
-// else both are nil. Its errors say what to respond.
-func (s *Server) prepare(ctx context.Context, rec store.Stream, token string) (d stream.Diarizer, labels *stream.Labels, snapshot []byte, err error) {
+// earlier stream, the diarizer continues with the snapshot of that one, and with its labels.
+// Its errors say what to respond.
+func (s *Server) prepare(ctx context.Context, rec store.Stream, token string) (d stream.Diarizer, labels stream.Labels, snapshot []byte, err error) {
 	people, err := openEnrolment(token, rec.Enrolment)
+	if err == nil {
+		d, err = s.newDiarizer(people)
+	}
 	if err != nil {
-		return nil, nil, nil, internal(err)
+		return nil, labels, nil, internal(err)
 	}
 	if rec.Resume == "" {
-		if d, err = s.newDiarizer(people); err != nil {
-			err = internal(err)
-		}
-		return d, nil, nil, err
+		return d, labels, nil, nil
 	}
 	if open, ok := s.running.Load(rec.Resume); ok { // its client has lost it
 		open.(*stream.Stream).Supersede(ctx)
 	}
 	if snapshot, _, err = s.store.Snapshot(ctx, rec.Resume); err == nil {
-		d, labels, err = s.restore(snapshot, people)
+		labels, err = stream.Restore(d, snapshot)
 	}
 	if err != nil { // although the client was told that it can be resumed
-		return nil, nil, nil, unavailable("The earlier stream could not be resumed; try again, or create a new stream", err)
+		return nil, labels, nil, unavailable("The earlier stream could not be resumed; try again, or create a new stream", err)
+	}
+	if len(people.Voiceprints) == 0 { // the events of a stream without voiceprints have no match
+		for i := range labels {
+			labels[i].Matched = false
+		}
 	}
 	return d, labels, snapshot, nil
 }
@@ -165,8 +169,8 @@ func (s *Server) openable(ctx context.Context, id, token string) (store.Stream, 
 }
 
 // runStream runs a stream from its handshake to its end. labels are those of the
-// stream that it resumes, nil for none.
-func (s *Server) runStream(rec store.Stream, request string, conn *websocket.Conn, diarizer stream.Diarizer, labels *stream.Labels) {
+// stream that it resumes.
+func (s *Server) runStream(rec store.Stream, request string, conn *websocket.Conn, diarizer stream.Diarizer, labels stream.Labels) {
 	config := stream.Config{
 		ID: rec.ID, Log: s.log.With("stream", rec.ID, "request", request), Now: s.now, Unpaced: s.options.Unpaced,
 		Store: s.store, Outbox: s.outbox, Counters: &s.counters,
@@ -263,8 +267,12 @@ func (s *Server) streamToResume(ctx context.Context, account string, input json.
 		return id // it stores its snapshot when it is superseded
 	}
 	snapshot, _, err := s.store.Snapshot(ctx, id)
+	var d stream.Diarizer
 	if err == nil {
-		_, _, err = s.restore(snapshot, protocol.Enrolment{})
+		d, err = s.newDiarizer(protocol.Enrolment{})
+	}
+	if err == nil {
+		_, err = stream.Restore(d, snapshot)
 	}
 	if err != nil {
 		if !errors.Is(err, store.ErrNotFound) {
@@ -283,23 +291,4 @@ func (s *Server) resumable(ctx context.Context, rec store.Stream) bool {
 	}
 	_, _, err := s.store.Snapshot(ctx, rec.ID)
 	return err == nil
-}
-
-// restore returns a diarizer that was restored from the snapshot of a stream, and the
-// labels in it.
-func (s *Server) restore(snapshot []byte, people protocol.Enrolment) (stream.Diarizer, *stream.Labels, error) {
-	d, err := s.newDiarizer(people)
-	if err != nil {
-		return nil, nil, err
-	}
-	labels, err := stream.Restore(d, snapshot)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(people.Voiceprints) == 0 { // the events of a stream without voiceprints have no match
-		for i := range labels {
-			labels[i].Matched = false
-		}
-	}
-	return d, &labels, nil
 }

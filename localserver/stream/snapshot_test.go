@@ -72,7 +72,7 @@ func TestResumedStreamContinuesLabels(t *testing.T) {
 		if err != nil || d.state != "a" || labels != (Labels{2: {Number: 2}, 5: {Number: 1}}) {
 			t.Fatalf("restored %q, labels %v, %v", d.state, labels, err)
 		}
-		second := s.open(d, func(c *Config) { c.ID, c.Labels = idOf("second"), &labels })
+		second := s.open(d, func(c *Config) { c.ID, c.Labels = idOf("second"), labels })
 		second.chunks(3)
 		second.endOfStream()
 		second.end()
@@ -92,7 +92,7 @@ func TestResumedStreamWithdrawsMatches(t *testing.T) {
 		if err != nil || labels != (Labels{5: {Number: 1, Matched: true}}) {
 			t.Fatalf("labels %v, %v", labels, err)
 		}
-		second := s.open(d, func(c *Config) { c.ID, c.Labels = idOf("second"), &labels })
+		second := s.open(d, func(c *Config) { c.ID, c.Labels = idOf("second"), labels })
 		second.chunks(2)
 		second.endOfStream()
 		second.end()

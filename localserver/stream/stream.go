@@ -70,9 +70,9 @@ type Config struct {
 	// Recogniser gives the words of turns, which the client asked for; nil = it did
 	// not.
 	Recogniser words.Recogniser
-	// Labels continue those of an earlier stream; its snapshot is the one that
-	// the diarizer was restored from.
-	Labels *Labels
+	// Labels are those of the earlier stream whose snapshot the diarizer was
+	// restored from.
+	Labels Labels
 }
 
 // chunk is the audio of one frame.
@@ -129,9 +129,7 @@ func New(c Config, conn Socket, d Diarizer) *Stream {
 	if c.Recording != nil {
 		s.audioWriter = startAudioWriter(c.Store, *c.Recording, c.Now, c.Log)
 	}
-	if c.Labels != nil {
-		s.validator.restore(*c.Labels)
-	}
+	s.validator.restore(c.Labels)
 	return s
 }
 
