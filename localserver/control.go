@@ -36,9 +36,10 @@ func (s *Server) startControl(ctx context.Context) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+backupPath, s.backUp)
-	s.control = s.newHTTPServer(mux)
+	operator := s.newHTTPServer(mux)
+	s.others = append(s.others, operator)
 	go func() {
-		if err := s.control.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := operator.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("the store can no longer be backed up while the server runs", "error", err)
 		}
 	}()

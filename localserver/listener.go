@@ -62,8 +62,9 @@ func (s *Server) listen(ctx context.Context) (err error) {
 func (s *Server) serveListeners() {
 	s.http = s.newHTTPServer(s.routes())
 	if s.metricsListener != nil {
-		s.metricsHTTP = s.newHTTPServer(s.newHandler(map[string]http.Handler{metricsRoute: s.metrics.handler()}))
-		go s.serve(s.metricsHTTP, s.metricsListener, nil)
+		metrics := s.newHTTPServer(s.newHandler(map[string]http.Handler{metricsRoute: s.metrics.handler()}))
+		s.others = append(s.others, metrics)
+		go s.serve(metrics, s.metricsListener, nil)
 		s.log.Info("serving metrics", "address", s.MetricsAddr().String())
 	}
 	go s.serve(s.http, s.listener, s.tls.Config())

@@ -107,14 +107,10 @@ type Server struct {
 	outbox  *stream.Outbox
 	monitor *lease.Monitor // on a shared store only
 
-	http     *http.Server
-	listener net.Listener
-
-	// Unless the metrics are served with the other routes:
-	metricsHTTP     *http.Server
-	metricsListener net.Listener
-
-	control *http.Server // for the operator of a store in a data folder, else nil
+	http            *http.Server
+	listener        net.Listener
+	metricsListener net.Listener   // nil if the metrics are served with the other routes
+	others          []*http.Server // for the metrics, and for the operator of a data folder
 
 	ctx        context.Context // of streams and background tasks; canceling it disconnects the streams
 	cancel     context.CancelFunc
@@ -314,11 +310,8 @@ func (s *Server) stop(ctx context.Context, reason error) error {
 			// Shutdown.
 			s.log.Warn("requests were cut off", "error", errors.Join(late, s.http.Close()))
 		}
-		if s.metricsHTTP != nil {
-			_ = s.metricsHTTP.Close() // the metrics could be read until now
-		}
-		if s.control != nil {
-			_ = s.control.Close() // ends a backup that is being made
+		for _, other := range s.others { // the metrics could be read until now
+			_ = other.Close() // ends a backup that is being made
 		}
 		s.release()
 		s.err = reason
