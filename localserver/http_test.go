@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 
-	"hubbub/localserver/certificate"
-	"hubbub/protocol"
 	"hubbub/protocol/testkit"
 )
 
@@ -124,39 +121,6 @@ func TestBodyHasALimit(t *testing.T) {
 	res, _ := serve(t, plain).raw(fmt.Sprintf("POST /v1/diarize HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s",
 		testKey, large, strings.Repeat(" ", large)), false)
 	res.apiError(t, 413)
-}
-
-// Contract rules test the id and the token.
-func TestAddressOfAStream(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		change func(*setup)
-		prefix string // "" = the server's own address
-	}{
-		"own":    {func(*setup) {}, ""},
-		"plain":  {func(o *setup) { o.TLS.Mode = certificate.Off }, ""},
-		"public": {func(o *setup) { o.PublicURL = "https://talk.example.org/base/" }, "wss://talk.example.org/base/v1/stream/"},
-		"proxy":  {func(o *setup) { o.PublicURL, o.TLS.Mode = "http://talk.example.org:81", certificate.Off }, "ws://talk.example.org:81/v1/stream/"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := serve(t, c.change)
-			own := &url.URL{Scheme: "https", Host: h.Addr().String()}
-			if h.tls == nil {
-				own.Scheme = "http"
-			}
-			r, _ := http.NewRequest("POST", own.String()+"/v1/live", nil)
-			r.Header.Set("Authorization", "Bearer "+testKey)
-			var l protocol.LiveStream
-			testkit.NoError(t, json.Unmarshal(h.send(r).body, &l))
-			want := c.prefix
-			if want == "" {
-				want = strings.Replace(own.String(), "http", "ws", 1) + "/v1/stream/"
-			}
-			if !strings.HasPrefix(l.URL, want+l.ID+"?token=") {
-				t.Errorf("%s does not begin with %s", l.URL, want)
-			}
-		})
-	}
 }
 
 func TestPanicOfAHandler(t *testing.T) {

@@ -13,11 +13,11 @@ import (
 )
 
 // Addresses and metrics are for known hosts only: a page under a foreign name
-// that leads to this server gets neither.
+// that leads to this server gets neither. With a public address, all addresses are below it.
 func TestForeignHosts(t *testing.T) {
 	t.Parallel()
 	h := serve(t, plain)
-	public := serve(t, plain, func(o *setup) { o.PublicURL = "http://hubbub.example.org/x" })
+	public := serve(t, plain, func(o *setup) { o.PublicURL = "https://hubbub.example.org/x/" })
 	ask := func(h *host, method, path, host, body string) reply {
 		t.Helper()
 		r := testkit.Must(http.NewRequest(method, "http://"+h.Addr().String()+path, strings.NewReader(body)))(t)
@@ -29,16 +29,17 @@ func TestForeignHosts(t *testing.T) {
 	for host, want := range map[string]string{"evil.example": own, "localhost.evil.example:80": own, "localhost:1": "localhost:1",
 		"127.0.0.1:abc": own, "localhost:99999": own, "localhost:1:2": own, "[::1": own, "::1": own, // no valid part of an address
 		"LOCALHOST": "LOCALHOST", "10.0.0.1:99": "10.0.0.1:99", "[::1]:5": "[::1]:5", own: own} {
-		for path, body := range map[string]string{"/v1/live": "", "/v1/media/input": `{"url":"media://x"}`} {
-			if res := ask(h, "POST", path, host, body); !strings.Contains(string(res.body), "://"+want+"/v1/") {
-				t.Errorf("%s for %s: %s", path, host, res.body)
-			}
+		for path, scheme := range map[string]string{"/v1/live": "ws", "/v1/media/input": "http"} {
+			testkit.Contains(t, string(ask(h, "POST", path, host, `{"url":"media://x"}`).body), `"`+scheme+"://"+want+"/v1/", path, host)
 		}
 		if res := ask(h, "GET", "/metrics", host, ""); want == own && host != own {
 			res.apiError(t, 421)
 		} else if res.StatusCode != 200 {
 			t.Errorf("metrics for %s: %d", host, res.StatusCode)
 		}
+	}
+	for path, want := range map[string]string{"/v1/live": "wss://hubbub.example.org/x/v1/stream/", "/v1/media/input": "https://hubbub.example.org/x/v1/media/"} {
+		testkit.Contains(t, string(ask(public, "POST", path, own, `{"url":"media://x"}`).body), `"`+want, path)
 	}
 	if res := ask(public, "GET", "/metrics", "hubbub.example.org", ""); res.StatusCode != 200 {
 		t.Errorf("metrics for the public host: %d", res.StatusCode)
