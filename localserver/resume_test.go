@@ -13,53 +13,13 @@ import (
 
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/engine"
-	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 	"hubbub/protocol/testkit"
 )
 
-// recalling is a Diarizer whose speakers talk for a second each, in a given
-// order. Its snapshot is who has talked.
-type recalling struct {
-	streamtest.Diarizer
-	order []int
-	known string
-}
-
-func newRecalling(orders <-chan []int) *recalling {
-	m := &recalling{}
-	m.OnPush = func(n int, _ []float32) []engine.Event {
-		if n == 1 {
-			m.order = <-orders
-		}
-		i, at := (n-1)/10, time.Duration(n-1)*protocol.ChunkDuration
-		if i >= len(m.order) || (n-1)%10 != 0 && (n-1)%10 != 5 {
-			return nil
-		}
-		if (n-1)%10 == 5 {
-			return []engine.Event{{Kind: engine.End, At: at, Speaker: m.order[i]}}
-		}
-		if !strings.Contains(m.known, fmt.Sprint(m.order[i])) {
-			m.known += fmt.Sprint(m.order[i])
-		}
-		return []engine.Event{{Kind: engine.Start, At: at, Speaker: m.order[i]}}
-	}
-	return m
-}
-
-func (m *recalling) AppendSnapshot(out []byte) []byte { return append(out, "state:"+m.known...) }
-
-func (m *recalling) RestoreSnapshot(snapshot []byte) error {
-	known, ok := strings.CutPrefix(string(snapshot), "state:")
-	if !ok {
-		return errors.New("not a snapshot")
-	}
-	m.known = known
-	return nil
-}
-
-// recallingStreams configures a diarizer with the next order for each stream.
+// recallingStreams configures diarizers whose speakers talk for a second each, in the next
+// order for each stream.
 func recallingStreams(orders ...[]int) func(*setup) {
 	next := make(chan []int, len(orders))
 	for _, o := range orders {
@@ -67,7 +27,20 @@ func recallingStreams(orders ...[]int) func(*setup) {
 	}
 	return func(o *setup) {
 		o.Unpaced = true
-		o.NewDiarizer = func() (stream.Diarizer, error) { return newRecalling(next), nil }
+		withEngine(func() *streamtest.Diarizer {
+			var order []int
+			return &streamtest.Diarizer{State: "any", OnPush: func(n int, _ []float32) []engine.Event {
+				if n == 1 {
+					order = <-next
+				}
+				i, at := (n-1)/10, time.Duration(n-1)*protocol.ChunkDuration
+				kind := map[int]engine.Kind{0: engine.Start, 5: engine.End}[(n-1)%10]
+				if i >= len(order) || kind == 0 {
+					return nil
+				}
+				return []engine.Event{{Kind: kind, At: at, Speaker: order[i]}}
+			}}
+		})(o)
 	}
 }
 

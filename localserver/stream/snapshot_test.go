@@ -19,35 +19,13 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-// recalling is a Diarizer with snapshots: a text.
-type recalling struct {
-	streamtest.Diarizer
-	state string
-}
-
-func (r *recalling) AppendSnapshot(out []byte) []byte { return append(out, "state:"+r.state...) }
-
-func (r *recalling) RestoreSnapshot(snapshot []byte) error {
-	state, ok := strings.CutPrefix(string(snapshot), "state:")
-	switch {
-	case state == "panic":
-		panic("damaged")
-	case !ok:
-		return errors.New("not a snapshot")
-	}
-	r.state = state
-	return nil
-}
-
-// speaking is a recalling diarizer whose speakers talk for half a chunk each.
-func speaking(state string, speakers ...int) *recalling {
-	r := &recalling{state: state}
-	r.OnPush = func(n int, _ []float32) []engine.Event {
+// speaking is a diarizer whose speakers talk for half a chunk each.
+func speaking(state string, speakers ...int) *streamtest.Diarizer {
+	return &streamtest.Diarizer{State: state, OnPush: func(n int, _ []float32) []engine.Event {
 		at := time.Duration(n-1) * 100 * time.Millisecond
 		sp := speakers[(n-1)%len(speakers)]
 		return []engine.Event{{Kind: engine.Start, At: at, Speaker: sp}, {Kind: engine.End, At: at + 50*time.Millisecond, Speaker: sp}}
-	}
-	return r
+	}}
 }
 
 // snapshotOf runs a stream of some chunks to its end and returns its snapshot.
@@ -69,8 +47,8 @@ func TestResumedStreamContinuesLabels(t *testing.T) {
 		snapshot := s.snapshotOf(t, speaking("a", 5, 2), 2)
 		d := speaking("", 2, 7, 5)
 		labels, err := Restore(d, snapshot)
-		if err != nil || d.state != "a" || labels != (Labels{2: {Number: 2}, 5: {Number: 1}}) {
-			t.Fatalf("restored %q, labels %v, %v", d.state, labels, err)
+		if err != nil || d.State != "a" || labels != (Labels{2: {Number: 2}, 5: {Number: 1}}) {
+			t.Fatalf("restored %q, labels %v, %v", d.State, labels, err)
 		}
 		second := s.open(d, func(c *Config) { c.ID, c.Labels = idOf("second"), labels })
 		second.chunks(3)
@@ -121,17 +99,17 @@ func matching(push func(int, []float32) []engine.Event, match string) func(int, 
 
 func TestSnapshotsThatCannotBeRestored(t *testing.T) {
 	none := strings.Repeat("\x00", engine.MaxSpeakers)
-	for _, raw := range []string{"", "x", "\x02" + none[1:], "\x01" + none + "state:", "\x02" + none + "nonsense", "\x02" + none + "state:panic",
+	for _, raw := range []string{"", "x", "\x02" + none[1:], "\x01" + none + "state:", "\x02" + none + "nonsense",
 		"\x02\x02\x82" + none[2:] + "state:", "\x02\x09" + none[1:] + "state:", "\x02\x80" + none[1:] + "state:"} {
-		if _, err := Restore(&recalling{}, []byte(raw)); !errors.Is(err, errSnapshot) {
+		if _, err := Restore(&streamtest.Diarizer{}, []byte(raw)); !errors.Is(err, errSnapshot) {
 			t.Errorf("%q: %v", raw, err)
 		}
 	}
-	if labels, err := Restore(&recalling{}, []byte("\x02\x08"+none[1:]+"state:")); err != nil || labels[0].Number != engine.MaxSpeakers {
+	if labels, err := Restore(&streamtest.Diarizer{}, []byte("\x02\x08"+none[1:]+"state:")); err != nil || labels[0].Number != engine.MaxSpeakers {
 		t.Errorf("the last label: %v, %v", labels, err)
 	}
-	if _, err := Restore(&streamtest.Diarizer{}, []byte("\x02"+none+"state:")); !errors.Is(err, errSnapshot) {
-		t.Errorf("a diarizer without snapshots: %v", err)
+	if _, err := Restore(&panicking{}, []byte("\x02"+none)); !errors.Is(err, errSnapshot) {
+		t.Errorf("a diarizer that panics: %v", err)
 	}
 }
 
@@ -229,7 +207,7 @@ func TestSupersede(t *testing.T) {
 		c := newClient(t, conn)
 		c.chunks(1)
 		synctest.Wait()
-		d.state = "late"
+		d.State = "late"
 		stream := <-streams
 		stream.Supersede(t.Context())
 		if raw := s.snapshots[testID]; !strings.HasSuffix(string(raw), "state:late") {
@@ -305,4 +283,4 @@ func TestPanicInASnapshot(t *testing.T) {
 type panicking struct{ streamtest.Diarizer }
 
 func (*panicking) AppendSnapshot([]byte) []byte { panic("no") }
-func (*panicking) RestoreSnapshot([]byte) error { return nil }
+func (*panicking) RestoreSnapshot([]byte) error { panic("no") }

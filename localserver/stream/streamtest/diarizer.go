@@ -3,6 +3,7 @@ package streamtest
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"hubbub/localserver/engine"
@@ -17,6 +18,8 @@ type Diarizer struct {
 	OnPush func(n int, samples []float32) []engine.Event
 	// OnFlush gets the number of all chunks.
 	OnFlush func(n int) []engine.Event
+	// State is what a snapshot has.
+	State string
 
 	chunks int
 }
@@ -60,13 +63,20 @@ func ManyTurns() *Diarizer {
 	}}
 }
 
-// The diarizer recognises nobody, and has nothing that another one could continue with.
-
-// Enrol is that of stream.Diarizer.
+// Enrol is that of stream.Diarizer. It recognises nobody.
 func (d *Diarizer) Enrol([]voiceprint.Person, voiceprint.Matching) {}
 
+const snapshotPrefix = "state:"
+
 // AppendSnapshot is that of stream.Diarizer.
-func (d *Diarizer) AppendSnapshot(out []byte) []byte { return out }
+func (d *Diarizer) AppendSnapshot(out []byte) []byte { return append(out, snapshotPrefix+d.State...) }
 
 // RestoreSnapshot is that of stream.Diarizer.
-func (d *Diarizer) RestoreSnapshot([]byte) error { return errors.New("nothing to restore") }
+func (d *Diarizer) RestoreSnapshot(snapshot []byte) error {
+	state, ok := strings.CutPrefix(string(snapshot), snapshotPrefix)
+	if !ok {
+		return errors.New("not a snapshot")
+	}
+	d.State = state
+	return nil
+}
