@@ -1,6 +1,11 @@
 package localserver
 
 import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -54,6 +59,42 @@ func newClientConn(t testing.TB, conn *websocket.Conn) *clientConn {
 		<-ended
 	})
 	return c
+}
+
+// rawConn is a client's end of a connection on which a test writes what it wants.
+type rawConn struct {
+	net.Conn
+	t  testing.TB
+	in *bufio.Reader
+}
+
+// connect connects to a server until the end of the test, with TLS if the server has it.
+func (h *host) connect() *rawConn {
+	h.t.Helper()
+	conn := testkit.Must(net.Dial("tcp", h.Addr().String()))(h.t)
+	if h.tls != nil {
+		config := h.dial.TLSClientConfig.Clone()
+		config.ServerName = "localhost"
+		conn = tls.Client(conn, config)
+	}
+	h.t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(testkit.Timeout))
+	return &rawConn{conn, h.t, bufio.NewReader(conn)}
+}
+
+// CloseWrite closes the sending side.
+func (c *rawConn) CloseWrite() { _ = c.Conn.(interface{ CloseWrite() error }).CloseWrite() }
+
+// response reads the next response.
+func (c *rawConn) response() reply {
+	c.t.Helper()
+	return read(c.t, testkit.Must(http.ReadResponse(c.in, nil))(c.t))
+}
+
+// isTimeout reports whether an error is, or wraps, a timeout.
+func isTimeout(err error) bool {
+	n, ok := errors.AsType[net.Error](err)
+	return ok && n.Timeout()
 }
 
 // ReadMessage returns the next message, which has to arrive within testkit.Timeout.

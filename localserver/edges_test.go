@@ -1,12 +1,9 @@
 package localserver
 
 import (
-	"bufio"
-	"crypto/tls"
 	"encoding/base64"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -25,27 +22,18 @@ func plain(o *setup) { o.TLS.Mode = certificate.Off }
 // whether the connection is open afterwards.
 func (h *host) raw(text string, halfClose bool) (res reply, open bool) {
 	h.t.Helper()
-	conn, err := net.Dial("tcp", h.Addr().String())
-	testkit.NoError(h.t, err)
+	conn := h.connect()
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(testkit.Timeout))
-	if _, err := conn.Write([]byte(text)); err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.Must(io.WriteString(conn, text))(h.t)
 	if halfClose {
-		_ = conn.(*net.TCPConn).CloseWrite()
+		conn.CloseWrite()
 	}
-	in := bufio.NewReader(conn)
-	r, err := http.ReadResponse(in, nil)
-	if err != nil {
-		h.t.Fatalf("%.80q got no response: %v", text, err)
-	}
-	res = read(h.t, r)
+	res = conn.response()
 	if !res.Close { // what announces that it closes is waited for
 		_ = conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
 	}
-	_, err = in.Peek(1)
-	return res, isTimeoutError(err)
+	_, err := conn.in.Peek(1)
+	return res, isTimeout(err)
 }
 
 // A body that is within the limit and too large in the form in which it is
@@ -64,19 +52,12 @@ func TestBodyThatGrows(t *testing.T) {
 func TestBodyThatWasPermitted(t *testing.T) {
 	t.Parallel()
 	h := serve(t, plain)
-	conn, err := net.Dial("tcp", h.Addr().String())
-	testkit.NoError(t, err)
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(testkit.Timeout))
+	conn := h.connect()
 	body := strings.Repeat("x", 32<<20) // more than the buffers of a connection have room for
-	_, err = fmt.Fprintf(conn, "POST /v1/live HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", testKey, len(body))
-	testkit.NoError(t, err)
-	in := bufio.NewReader(conn)
-	res := testkit.Must(http.ReadResponse(in, nil))(t)
-	read(t, res).hasStatus(t, "the permission", http.StatusContinue)
+	testkit.Must(fmt.Fprintf(conn, "POST /v1/live HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", testKey, len(body)))(t)
+	conn.response().hasStatus(t, "the permission", http.StatusContinue)
 	testkit.Must(io.WriteString(conn, body))(t)
-	res = testkit.Must(http.ReadResponse(in, nil))(t)
-	read(t, res).hasStatus(t, "the response", http.StatusRequestEntityTooLarge)
+	conn.response().hasStatus(t, "the response", http.StatusRequestEntityTooLarge)
 }
 
 // A client may send all of a long body before it reads the response, also if it ends its
@@ -101,20 +82,9 @@ func TestBodyThatNothingReads(t *testing.T) {
 		{"GET /healthz", "", 200},
 	} {
 		for _, header := range []string{c.header, c.header + "Connection: close\r\n"} {
-			conn, err := tls.Dial("tcp", h.Addr().String(), h.dial.TLSClientConfig.Clone())
-			testkit.NoError(t, err)
-			defer conn.Close()
-			_ = conn.SetDeadline(time.Now().Add(testkit.Timeout))
-			_, err = fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n%s", c.request, header, len(body), body)
-			if err == nil {
-				var res *http.Response
-				if res, err = http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
-					read(t, res).hasStatus(t, c.request, c.want)
-				}
-			}
-			if err != nil {
-				t.Errorf("%.40s %q: %v", c.request, header, err)
-			}
+			conn := h.connect()
+			testkit.Must(fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n%s", c.request, header, len(body), body))(t)
+			conn.response().hasStatus(t, c.request, c.want)
 		}
 	}
 }
@@ -217,8 +187,7 @@ func TestAudioBeforeTheHandshake(t *testing.T) {
 	t.Parallel()
 	book := &logBuffer{}
 	h := serve(t, plain, book.use)
-	conn := testkit.Must(net.Dial("tcp", h.Addr().String()))(t)
-	defer conn.Close()
+	conn := h.connect()
 	_, err := io.WriteString(conn, "GET "+strings.TrimPrefix(h.create().URL, "ws://"+h.Addr().String())+" HTTP/1.1\r\nHost: "+h.Addr().String()+
 		"\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "+
 		base64.StdEncoding.EncodeToString(make([]byte, 16))+"\r\n\r\n\x82\xfe\x19\x00\x00\x00\x00\x00"+strings.Repeat("\x00", protocol.ChunkBytes))

@@ -48,11 +48,6 @@ func (b baseline) restored(h *host) {
 		now.goroutines, now.heap>>10, h.streams.Count()+h.transfers.Count(), stacks[:runtime.Stack(stacks, true)])
 }
 
-func isTimeoutError(err error) bool {
-	n, ok := err.(net.Error)
-	return ok && n.Timeout()
-}
-
 // Thousands of invalid requests, and of connections that are closed without reading, get an
 // error of the contract or nothing, and leave nothing. The server has no workers of jobs, whose
 // first wait starts goroutines after the baseline.
@@ -103,7 +98,7 @@ func TestGarbageRequests(t *testing.T) {
 			if res.StatusCode >= 500 && res.StatusCode != http.StatusHTTPVersionNotSupported && res.StatusCode != http.StatusNotImplemented {
 				t.Fatalf("status %d", res.StatusCode)
 			}
-		} else if isTimeoutError(err) {
+		} else if isTimeout(err) {
 			t.Fatal("no response, and the connection stays open")
 		}
 		// The rest of the connection after an invalid request is undefined.

@@ -1,13 +1,9 @@
 package localserver
 
 import (
-	"bufio"
 	"io"
-	"net"
-	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"hubbub/protocol/testkit"
 )
@@ -32,12 +28,10 @@ func TestUnreadRequests(t *testing.T) {
 	h := serve(t, log.use, plain)
 	for name, c := range unread {
 		t.Run(name, func(t *testing.T) {
-			conn := testkit.Must(net.Dial("tcp", h.Addr().String()))(t)
-			defer conn.Close()
-			_ = conn.SetDeadline(time.Now().Add(testkit.Timeout))
+			conn := h.connect()
 			go func() { _, _ = io.WriteString(conn, c.request) }()
-			res := testkit.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
-			e := read(t, res).apiError(t, c.status)
+			res := conn.response()
+			e := res.apiError(t, c.status)
 			if !res.Close || res.Header.Get("Date") == "" {
 				t.Errorf("%v", res.Header)
 			}

@@ -1,10 +1,8 @@
 package localserver
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/rand"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -375,10 +373,8 @@ func TestSignedGrantsAreVerified(t *testing.T) {
 // abortedUpload sends half of an object and closes its side.
 func (h *host) abortedUpload(u *url.URL) reply {
 	h.t.Helper()
-	conn := testkit.Must(tls.Dial("tcp", u.Host, h.http.Transport.(*http.Transport).TLSClientConfig))(h.t)
-	defer conn.Close()
+	conn := h.connect()
 	_, _ = fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 20\r\n\r\nhalf of it", u.Path, u.Host)
-	_ = conn.CloseWrite()
-	res := testkit.Must(http.ReadResponse(bufio.NewReader(conn), nil))(h.t)
-	return read(h.t, res)
+	conn.CloseWrite()
+	return conn.response()
 }

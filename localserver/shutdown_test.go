@@ -2,7 +2,6 @@ package localserver
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -255,8 +254,7 @@ func TestShutdownCutsOffTransfers(t *testing.T) {
 func rawRequest(t *testing.T, h *host, method, address string, length int) net.Conn {
 	t.Helper()
 	u := testkit.Must(url.Parse(address))(t)
-	conn := testkit.Must(tls.Dial("tcp", u.Host, h.dial.TLSClientConfig.Clone()))(t)
-	t.Cleanup(func() { _ = conn.Close() })
+	conn := h.connect()
 	testkit.Must(fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n", method, u.Path, u.Host, length))(t)
 	return conn
 }
