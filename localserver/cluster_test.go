@@ -101,9 +101,8 @@ func TestClusterOfNodes(t *testing.T) {
 	}
 	// Watchers on every node get the same events, and how the stream ends.
 	alive, dying := b.watch(onA.id, ""), a.watch(onC.id, "")
-	ofAlive, ofDying := &seen{}, &seen{}
-	dying.until(ofDying, "three events", func() bool { return len(ofDying.events) == 3 })
-	alive.until(ofAlive, "two events", func() bool { return len(ofAlive.events) == 2 })
+	dying.until(3)
+	alive.until(2)
 	testkit.Eventually(t, "three events", func() bool { return len(a.stored(onC.id)) == 3 })
 	killed := time.Now()
 	killC()
@@ -115,14 +114,14 @@ func TestClusterOfNodes(t *testing.T) {
 	if len(stored) != 4 || !strings.Contains(stored[2], "speaker_start") || !strings.Contains(stored[3], "speaker_end") {
 		t.Errorf("stored of the dead node's stream: %q", stored)
 	}
-	dying.rest(ofDying).ends(t, "watcher of the dead node's stream", "error", "error: "+causeNodeDied)
-	testkit.EqualSlices(t, ofDying.events, stored, "watched of the dead node's stream")
+	dying.ends("watcher of the dead node's stream", "error", "error: "+causeNodeDied)
+	testkit.EqualSlices(t, dying.events, stored, "watched of the dead node's stream")
 	onA.exchange()
 	onA.end()
 	onA.closes(1000)
-	alive.rest(ofAlive).ends(t, "watcher on another node", "done", "done")
-	if stored := a.stored(onA.id); !slices.Equal(ofAlive.events, stored) || len(stored) != 4 {
-		t.Errorf("watched on another node: %q, stored %q", ofAlive.events, stored)
+	alive.ends("watcher on another node", "done", "done")
+	if stored := a.stored(onA.id); !slices.Equal(alive.events, stored) || len(stored) != 4 {
+		t.Errorf("watched on another node: %q, stored %q", alive.events, stored)
 	}
 	promised.status[onA.id], promised.status[onC.id] = "done", "error"
 	promised.holds(t, a, b)

@@ -1,7 +1,6 @@
 package localserver
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 
 	"hubbub/localserver/apikeys"
 	"hubbub/protocol"
-	"hubbub/protocol/testkit"
 )
 
 // openWithKey opens a stream with an API key.
@@ -29,13 +27,7 @@ func TestRevokedKey(t *testing.T) {
 	ending := h.openWithKey(revoked)
 	staying := h.openWithKey(other)
 	unopened := decoded[protocol.LiveStream](t, h.do("POST", "/v1/live", revoked, nil), 200)
-	watch := func(key string) *testStream {
-		t.Helper()
-		conn, _, err := h.dial.Dial(strings.Replace(h.url, "https", "wss", 1)+"/v1/live/"+staying.id+"/events", http.Header{"Authorization": {"Bearer " + key}})
-		testkit.NoError(t, err)
-		return &testStream{newClientConn(t, conn), t, staying.id}
-	}
-	endingWatcher, stayingWatcher := watch(revoked), watch(other)
+	endingWatcher, stayingWatcher := h.watchWith(revoked, staying.id, ""), h.watchWith(other, staying.id, "")
 
 	if _, known, err := apikeys.Revoke(dir, revoked, time.Now()); err != nil || !known {
 		t.Fatal(known, err)
@@ -44,8 +36,8 @@ func TestRevokedKey(t *testing.T) {
 	if code != websocket.ClosePolicyViolation || text != "the API key was revoked" || len(events) != 1 || events[0].Type != protocol.TypeError {
 		t.Errorf("the stream: %d %q %q", code, text, raws(events))
 	}
-	if _, code, text := endingWatcher.rest(); code != websocket.ClosePolicyViolation || text != "the API key was revoked" {
-		t.Errorf("the watcher: %d %q", code, text)
+	if w := endingWatcher.rest(); w.code != websocket.ClosePolicyViolation || w.text != "the API key was revoked" {
+		t.Errorf("the watcher: %d %q", w.code, w.text)
 	}
 	if h.accepts(revoked) != 401 || h.accepts(other) != 200 {
 		t.Error("the revoked key is accepted, or the other one refused")
@@ -57,7 +49,5 @@ func TestRevokedKey(t *testing.T) {
 	staying.chunks(1)
 	staying.end()
 	staying.closes(websocket.CloseNormalClosure)
-	if _, code, text := stayingWatcher.rest(); code != websocket.CloseNormalClosure || text != "done" {
-		t.Errorf("the watcher of the other key: %d %q", code, text)
-	}
+	stayingWatcher.ends("the watcher of the other key", "done", "done")
 }

@@ -45,7 +45,7 @@ func TestLogOfAStreamHoldsNoSecrets(t *testing.T) {
 	s.rest()
 	_ = s.Close()
 	h.becomes(l.ID, protocol.StatusDone)
-	h.watch(l.ID, "").rest(&seen{})
+	h.watch(l.ID, "").rest()
 	refused := h.refusal(l.URL, nil).apiError(t, 401)
 	in := address("input", "media://x")
 	h.at("PUT", in, strings.NewReader("body"))

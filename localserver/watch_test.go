@@ -16,12 +16,6 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-// testWatcher is the client's end of a watcher.
-type testWatcher struct {
-	*clientConn
-	t testing.TB
-}
-
 // watchAddress is where a stream is watched on this node.
 func (h *host) watchAddress(id, query string) string {
 	return "wss" + strings.TrimPrefix(h.url, "https") + "/v1/live/" + id + "/events" + query
@@ -29,81 +23,81 @@ func (h *host) watchAddress(id, query string) string {
 
 func bearerOf(key string) http.Header { return http.Header{"Authorization": {"Bearer " + key}} }
 
-func (h *host) watch(id, query string) *testWatcher {
-	h.t.Helper()
-	conn, res, err := h.dial.Dial(h.watchAddress(id, query), bearerOf(testKey))
-	if err != nil {
-		h.t.Fatalf("watch: %v %v", err, res)
-	}
-	return &testWatcher{newClientConn(h.t, conn), h.t}
-}
-
-// seen is what a watcher has received.
-type seen struct {
+// testWatcher is the client's end of a watcher, and what it has received.
+type testWatcher struct {
+	*clientConn
+	t      testing.TB
 	events []string // the stream's own messages
 	states []protocol.StreamState
 	code   int
 	text   string
 }
 
-// next reads one message into s and reports whether there may be more.
-func (w *testWatcher) next(s *seen) bool {
+func (h *host) watch(id, query string) *testWatcher {
+	h.t.Helper()
+	return h.watchWith(testKey, id, query)
+}
+
+// watchWith watches a stream with an API key.
+func (h *host) watchWith(key, id, query string) *testWatcher {
+	h.t.Helper()
+	conn, res, err := h.dial.Dial(h.watchAddress(id, query), bearerOf(key))
+	if err != nil {
+		h.t.Fatalf("watch: %v %v", err, res)
+	}
+	return &testWatcher{clientConn: newClientConn(h.t, conn), t: h.t}
+}
+
+// next receives one message and reports whether there may be more.
+func (w *testWatcher) next() bool {
 	w.t.Helper()
 	_, raw, err := w.ReadMessage()
-	var c *websocket.CloseError
-	if errors.As(err, &c) {
-		s.code, s.text = c.Code, c.Text
+	if c, ok := errors.AsType[*websocket.CloseError](err); ok {
+		w.code, w.text = c.Code, c.Text
 		return false
 	}
-	if err != nil {
-		w.t.Fatalf("no close: %v", err)
+	testkit.NoError(w.t, err)
+	e := testkit.Must(protocol.ParseEvent(raw))(w.t)
+	if e.Type == protocol.TypeStreamState {
+		w.states = append(w.states, *e.State)
+	} else {
+		w.events = append(w.events, string(raw))
 	}
-	e, err := protocol.ParseEvent(raw)
-	if err != nil {
-		w.t.Fatalf("message %q: %v", raw, err)
-	}
-	if e.Type != protocol.TypeStreamState {
-		s.events = append(s.events, string(raw))
-		return true
-	}
-	if e.State == nil {
-		w.t.Fatalf("state %s", raw)
-	}
-	s.states = append(s.states, *e.State)
 	return true
 }
 
-// until reads until enough has been received.
-func (w *testWatcher) until(s *seen, what string, enough func() bool) {
+// until receives so many messages of the stream.
+func (w *testWatcher) until(events int) {
 	w.t.Helper()
-	for !enough() {
-		if !w.next(s) {
-			w.t.Fatalf("closed with %d %q before %s, after %d events", s.code, s.text, what, len(s.events))
+	for len(w.events) < events {
+		if !w.next() {
+			w.t.Fatalf("closed with %d %q after %d events of %d", w.code, w.text, len(w.events), events)
 		}
 	}
 }
 
-func (w *testWatcher) rest(s *seen) *seen {
+// rest receives everything to the end.
+func (w *testWatcher) rest() *testWatcher {
 	w.t.Helper()
-	for w.next(s) {
+	for w.next() {
 	}
-	return s
+	return w
 }
 
-// ends checks that the clock never went back, the last state and the close
-// text.
-func (s *seen) ends(t *testing.T, who, status, text string) {
-	t.Helper()
-	if s.code != websocket.CloseNormalClosure || s.text != text {
-		t.Errorf("%s: closed with %d %q, want %q", who, s.code, s.text, text)
+// ends receives everything to the end, and checks that the clock never went back, the last
+// state and the close text.
+func (w *testWatcher) ends(who, status, text string) {
+	w.t.Helper()
+	if w.rest(); w.code != websocket.CloseNormalClosure || w.text != text {
+		w.t.Errorf("%s: closed with %d %q, want %q", who, w.code, w.text, text)
 	}
-	for i := 1; i < len(s.states); i++ {
-		if s.states[i].Timestamp < s.states[i-1].Timestamp {
-			t.Errorf("%s: the clock goes back: %v", who, s.states)
+	for i := 1; i < len(w.states); i++ {
+		if w.states[i].Timestamp < w.states[i-1].Timestamp {
+			w.t.Errorf("%s: the clock goes back: %v", who, w.states)
 		}
 	}
-	if n := len(s.states); n == 0 || s.states[n-1].Status != status {
-		t.Errorf("%s: last state of %v is not %s", who, s.states, status)
+	if n := len(w.states); n == 0 || w.states[n-1].Status != status {
+		w.t.Errorf("%s: last state of %v is not %s", who, w.states, status)
 	}
 }
 
@@ -133,12 +127,12 @@ func TestWatchErrors(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
 	s := h.open()
-	w, got := h.watch(s.id, ""), &seen{}
+	w := h.watch(s.id, "")
 	s.chunks(1)
-	w.until(got, "the start", func() bool { return len(got.events) == 1 })
+	w.until(1) // the start
 	testkit.NoError(t, s.WriteMessage(websocket.BinaryMessage, []byte("no chunk")))
-	w.until(got, "the error message", func() bool { return len(got.events) == 2 })
-	testkit.Equal(t, got.events[1], `{"type":"error","message":"Invalid chunk size"}`, got.events)
+	w.until(2)
+	testkit.Equal(t, w.events[1], `{"type":"error","message":"Invalid chunk size"}`, w.events)
 	for range 1000 { // too far ahead of real time, however slow this machine is
 		if s.WriteMessage(websocket.BinaryMessage, quiet) != nil {
 			break
@@ -147,12 +141,12 @@ func TestWatchErrors(t *testing.T) {
 	if _, code, text := s.rest(); code != websocket.ClosePolicyViolation { // although it did not stop sending
 		t.Errorf("the sender: code %d %q", code, text)
 	}
-	w.rest(got).ends(t, "watcher", "error", "error: more than 5 s ahead of real time")
-	slices.Sort(got.events[1:]) // an error message may arrive before the events around it
-	if n := len(got.events); n != 4 || !strings.Contains(got.events[1], "speaker_end") || !strings.Contains(got.events[2], "more than 5 s ahead") {
-		t.Errorf("got %q", got.events)
+	w.ends("watcher", "error", "error: more than 5 s ahead of real time")
+	slices.Sort(w.events[1:]) // an error message may arrive before the events around it
+	if n := len(w.events); n != 4 || !strings.Contains(w.events[1], "speaker_end") || !strings.Contains(w.events[2], "more than 5 s ahead") {
+		t.Errorf("got %q", w.events)
 	}
-	late := h.watch(s.id, "").rest(&seen{})
+	late := h.watch(s.id, "").rest()
 	testkit.Equal(t, len(late.events), 2, "error messages are stored", late.events)
 }
 
@@ -161,8 +155,8 @@ func TestWatchManyErrors(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
 	s := h.open()
-	w, got := h.watch(s.id, ""), &seen{}
-	w.until(got, "a state", func() bool { return len(got.states) > 0 })
+	w := h.watch(s.id, "")
+	w.next() // a state
 	for range 2000 {
 		testkit.NoError(t, s.WriteMessage(websocket.BinaryMessage, []byte("no chunk")))
 	}
@@ -170,10 +164,10 @@ func TestWatchManyErrors(t *testing.T) {
 	if events, code, _ := s.rest(); code != 1000 || len(events) != 2000 {
 		t.Errorf("the sender: code %d, %d messages", code, len(events))
 	}
-	w.rest(got).ends(t, "watcher", "done", "done")
+	w.ends("watcher", "done", "done")
 	dropped := h.metric(`hubbub_dropped_total{what="watch"}`)
-	if len(got.events) == 0 || dropped == 0 || float64(len(got.events))+dropped > 2000 {
-		t.Errorf("%d messages, %v dropped", len(got.events), dropped)
+	if len(w.events) == 0 || dropped == 0 || float64(len(w.events))+dropped > 2000 {
+		t.Errorf("%d messages, %v dropped", len(w.events), dropped)
 	}
 }
 
@@ -224,8 +218,8 @@ func TestWatchWhileTheServerStops(t *testing.T) {
 	s := h.open()
 	s.chunks(1)
 	s.next()
-	w, got := h.watch(s.id, ""), &seen{}
-	w.until(got, "the start", func() bool { return len(got.events) == 1 })
+	w := h.watch(s.id, "")
+	w.until(1) // the start
 	down := make(chan error, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), testkit.Timeout)
@@ -233,10 +227,8 @@ func TestWatchWhileTheServerStops(t *testing.T) {
 		down <- h.Shutdown(ctx)
 	}()
 	s.rest()
-	w.rest(got).ends(t, "watcher", "error", "error: the server was stopped")
-	testkit.Equal(t, len(got.events), 2, got.events)
-	if last := waiting.rest(&seen{}); last.code != websocket.CloseGoingAway {
-		t.Errorf("the other one: %d %q", last.code, last.text)
-	}
+	w.ends("watcher", "error", "error: the server was stopped")
+	testkit.Equal(t, len(w.events), 2, w.events)
+	testkit.Equal(t, waiting.rest().code, websocket.CloseGoingAway, "the other one", waiting.text)
 	testkit.NoError(t, <-down)
 }

@@ -109,7 +109,7 @@ func TestStoredWords(t *testing.T) {
 	s.closes(1000)
 	const text = `{"type":"text","data":{"speaker":"SPEAKER_00","start":2.1,"end":2.7,"text":"Good morning."}}`
 	for query, want := range map[string]int{"": 6, "?words=false": 6, "?words=true": 9, "?words=true&from=2": 7, "?from=2": 4} {
-		got := h.watch(live.ID, query).rest(&seen{})
+		got := h.watch(live.ID, query).rest()
 		if len(got.events) != want || slices.Contains(got.events, text) != strings.Contains(query, "true") || got.text != "done" {
 			t.Errorf("%s: %q, %s", query, got.events, got.text)
 		}
@@ -117,7 +117,7 @@ func TestStoredWords(t *testing.T) {
 			t.Errorf("%s: %v", query, got.states)
 		}
 	}
-	if got := early.rest(&seen{}); len(got.events) != 9 || got.events[8] != text {
+	if got := early.rest(); len(got.events) != 9 || got.events[8] != text {
 		t.Errorf("from the beginning: %q", got.events)
 	}
 	h.refusal(h.watchAddress(live.ID, "?words=yes"), bearerOf(testKey)).hasStatus(t, "words=yes", 400)
