@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -27,20 +26,10 @@ func (s *Store) Release(ctx context.Context, node string) error {
 // Holders returns the revision of each node's lease; it changes whenever the lease is
 // renewed.
 func (s *Store) Holders(ctx context.Context) (map[string]uint64, error) {
-	nodes, err := s.leases.keys(ctx, ">")
-	if err != nil {
-		return nil, wrap("read leases", err)
-	}
 	holders := map[string]uint64{}
-	for _, node := range nodes {
-		entry, err := s.leases.Get(ctx, node)
-		switch {
-		case errors.Is(err, jetstream.ErrKeyNotFound): // released
-		case err != nil:
-			return nil, wrap("read leases", err)
-		default:
-			holders[node] = entry.Revision()
-		}
-	}
-	return holders, nil
+	err := s.leases.each(ctx, []string{">"}, func(lease jetstream.KeyValueEntry) error {
+		holders[lease.Key()] = lease.Revision()
+		return nil
+	})
+	return holders, wrap("read leases", err)
 }
