@@ -78,11 +78,11 @@ func (s *Store) setUpBucket(ctx context.Context, c bucketConfig) (err error) {
 	return err
 }
 
-// Get returns the newest value of a key. One that NATS refuses has none.
+// Get returns the newest value of a key, nil if there is none. A key that NATS refuses has none.
 func (b bucket) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
 	entry, err := b.kv.Get(ctx, key)
-	if errors.Is(err, jetstream.ErrInvalidKey) {
-		err = jetstream.ErrKeyNotFound
+	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrInvalidKey) {
+		return nil, nil
 	}
 	return entry, err
 }
@@ -123,7 +123,7 @@ func (b bucket) delete(ctx context.Context, key string, revision uint64) error {
 			attempted = true
 			return err
 		}
-		if _, err = b.Get(ctx, key); attempted && errors.Is(err, jetstream.ErrKeyNotFound) {
+		if entry, err := b.Get(ctx, key); attempted && err == nil && entry == nil {
 			return nil
 		}
 		return ErrConflict
@@ -188,11 +188,11 @@ func (b bucket) ignore(key string, err error) {
 // revision 0, or that of a value that cannot be read.
 func load[T any](ctx context.Context, b bucket, key string) (value T, revision uint64, err error) {
 	entry, err := b.Get(ctx, key)
-	switch {
-	case errors.Is(err, jetstream.ErrKeyNotFound):
-		return value, 0, ErrNotFound
-	case err != nil:
+	if err != nil {
 		return value, 0, err
+	}
+	if entry == nil {
+		return value, 0, ErrNotFound
 	}
 	if value, err = decode[T](key, entry.Value()); err != nil {
 		b.ignore(key, err)
@@ -223,13 +223,12 @@ func (b bucket) write(ctx context.Context, key string, value []byte, revision ui
 			return err
 		}
 		entry, err := b.Get(ctx, key)
-		missing := errors.Is(err, jetstream.ErrKeyNotFound)
 		switch {
-		case err != nil && !missing:
+		case err != nil:
 			return err
-		case missing && revision == 0, !missing && entry.Revision() == revision: // the other write, or the earlier attempt, is not complete yet
+		case entry == nil && revision == 0, entry != nil && entry.Revision() == revision: // the other write, or the earlier attempt, is not complete yet
 			return errRetry
-		case missing || !attempted || !bytes.Equal(entry.Value(), value):
+		case entry == nil || !attempted || !bytes.Equal(entry.Value(), value):
 			return ErrConflict
 		}
 		next = entry.Revision()
@@ -266,11 +265,11 @@ func (b bucket) change(ctx context.Context, key string, step func(ctx context.Co
 		var value []byte
 		var revision uint64
 		entry, err := b.Get(ctx, key)
-		switch {
-		case err == nil:
-			value, revision = entry.Value(), entry.Revision()
-		case !errors.Is(err, jetstream.ErrKeyNotFound):
+		if err != nil {
 			return err
+		}
+		if entry != nil {
+			value, revision = entry.Value(), entry.Revision()
 		}
 		next, err := step(ctx, value)
 		if err != nil || next == nil {
@@ -328,9 +327,7 @@ func (b bucket) getAll(ctx context.Context, keys []string, entries map[string]je
 	for i, key := range keys {
 		group.Go(func() error {
 			return retry(ctx, func(ctx context.Context) (err error) {
-				if values[i], err = b.Get(ctx, key); errors.Is(err, jetstream.ErrKeyNotFound) {
-					return nil
-				}
+				values[i], err = b.Get(ctx, key)
 				return err
 			})
 		})

@@ -3,10 +3,7 @@ package store
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
@@ -32,10 +29,10 @@ func (s *Store) PutSnapshot(ctx context.Context, stream string, snapshot []byte,
 // received when it was taken, or ErrNotFound.
 func (s *Store) Snapshot(ctx context.Context, stream string) (snapshot []byte, received time.Duration, err error) {
 	entry, err := s.snapshots.Get(ctx, stream)
-	switch {
-	case errors.Is(err, jetstream.ErrKeyNotFound), err == nil && len(entry.Value()) < 8:
-		return nil, 0, ErrNotFound
-	case err != nil:
+	if err == nil && (entry == nil || len(entry.Value()) < 8) {
+		err = ErrNotFound
+	}
+	if err != nil {
 		return nil, 0, s.report("read snapshot", err)
 	}
 	return entry.Value()[8:], time.Duration(binary.BigEndian.Uint64(entry.Value())), nil
