@@ -2,14 +2,12 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
@@ -20,62 +18,6 @@ type bucket struct {
 	kv     jetstream.KeyValue
 	stream removable // that holds its values
 	prefix string    // of the subjects of its keys
-}
-
-// bucketConfig says what a bucket holds, and for how long.
-type bucketConfig struct {
-	to       *bucket
-	name     string // of data folders and clusters that exist: it stays, whatever the code calls the bucket
-	storage  jetstream.StorageType
-	ttl      time.Duration // of a value from its last write; 0 = it does not expire
-	maxValue int32         // bytes
-	maxBytes int64         // of all values, beyond which the oldest are removed; 0 = no limit
-}
-
-// buckets are the buckets of every store. Counters are in memory, so that a request costs
-// no disk write; those of a store that is not shared are empty, because a server alone
-// counts by itself.
-func (s *Store) buckets(storage jetstream.StorageType) []bucketConfig {
-	snapshotBytes := int64(0)
-	if storage == jetstream.MemoryStorage {
-		snapshotBytes = snapshotMemory
-	}
-	return []bucketConfig{
-		{&s.streams, "sessions", storage, streamTTL, 1 << 20, 0},
-		{&s.snapshots, "voices", storage, snapshotTTL, maxSnapshot, snapshotBytes},
-		{&s.media.names, "media", storage, mediaAge, 16 << 10, 0},
-		{&s.jobs, "jobs", storage, jobAge, maxJob, 0},
-		{&s.secrets, "secrets", storage, 0, 1 << 10, 0},
-		{&s.counters, "counters", jetstream.MemoryStorage, counterTTL, useBytes * MaxCounted, 0},
-	}
-}
-
-// sharedBuckets are those that the nodes of a cluster have in addition. Leases are in
-// memory, because they are renewed every second or so.
-func (s *Store) sharedBuckets(storage jetstream.StorageType) []bucketConfig {
-	return []bucketConfig{
-		{&s.leases, "leases", jetstream.MemoryStorage, leaseTTL, 1 << 10, 0},
-		{&s.quotas, "places", storage, streamTTL, 1 << 20, 0},
-		{&s.keys, "keys", storage, 0, 16 << 10, 0},
-	}
-}
-
-// setUpBucket creates a bucket, or finds it. With replicas, reads go to their leader:
-// another replica may be behind, and then a record that was just acknowledged would not be
-// found. CreateOrUpdateKeyValue always allows direct reads.
-func (s *Store) setUpBucket(ctx context.Context, c bucketConfig) (err error) {
-	c.to.prefix = "$KV." + c.name + "."
-	stream, err := s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: "KV_" + c.name, Subjects: []string{c.to.prefix + ">"},
-		Storage: c.storage, Replicas: s.replicas, MaxAge: c.ttl,
-		MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: cmp.Or(c.maxBytes, -1), MaxConsumers: -1, MaxMsgSize: c.maxValue,
-		Discard: jetstream.DiscardOld, AllowRollup: true, DenyDelete: true, AllowDirect: s.replicas == 1,
-	})
-	c.to.stream = removable{stream, s}
-	if err == nil {
-		c.to.kv, err = s.js.KeyValue(ctx, c.name)
-	}
-	return err
 }
 
 // Get returns the newest value of a key, nil if there is none. A key that NATS refuses has none.
@@ -287,7 +229,7 @@ const sharedReads = 16
 
 // each calls visit for the newest value of every key that matches one of some
 // patterns. A value that visit cannot read is ignored. Keys and values are those of the
-// leader: see setUpBucket.
+// leader: see setUpKind.
 //
 // The first patterns are listed again after the last one: so what moves from a key of one
 // pattern to one of another meanwhile is found in either direction, unless a value of the

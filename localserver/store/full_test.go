@@ -221,6 +221,11 @@ func TestRemovalsOnAFullDisk(t *testing.T) {
 		}
 		cancel()
 	}
+	for _, k := range s.kinds {
+		if err := k.to.Purge(ctx); !Full(err) {
+			t.Errorf("all of %s: %v", k.Name, err)
+		}
+	}
 	testkit.NoError(t, s.embedded.Check(ctx))
 	testkit.NoError(t, os.Remove(filler))
 	testkit.NoError(t, s.secrets.remove(ctx, "kk0", 0))

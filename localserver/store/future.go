@@ -14,14 +14,11 @@ import (
 // their time has come. They are older than the first entry behind them: when that has expired,
 // they have, too. The NATS server removes it with the others, at the latest MaxAge later.
 func (s *Store) SweepFuture(ctx context.Context, now time.Time) error {
-	streams := []jetstream.Stream{s.events, s.media.chunks, s.queued,
-		s.streams.stream, s.snapshots.stream, s.media.names.stream, s.jobs.stream}
-	if s.Shared() {
-		streams = append(streams, s.quotas.stream)
-	}
 	var errs []error
-	for _, stream := range streams {
-		errs = append(errs, sweepFuture(ctx, stream, now))
+	for _, k := range s.kinds {
+		if k.MaxAge > 0 {
+			errs = append(errs, sweepFuture(ctx, k.to, now))
+		}
 	}
 	return s.report("remove expired entries", errors.Join(errs...))
 }

@@ -134,17 +134,9 @@ func (d *Delivery) Extend() error { return d.msg.InProgress() }
 // Return gives the delivery back; it is delivered again after a pause.
 func (d *Delivery) Return(pause time.Duration) error { return d.msg.NakWithDelay(pause) }
 
-// setUpQueues creates the queues, or finds them.
-func (s *Store) setUpQueues(ctx context.Context, storage jetstream.StorageType) (err error) {
-	queued, err := s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: jobStream, Subjects: []string{"hubbub.jobs.*.*"}, Storage: storage, Replicas: s.replicas,
-		Retention: jetstream.WorkQueuePolicy, MaxAge: queueAge, MaxMsgs: maxQueuedTotal, MaxMsgsPerSubject: maxQueued,
-		MaxMsgSize: maxJob, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
-	})
-	if err != nil {
-		return err
-	}
-	s.queued, s.queues = removable{queued, s}, map[Queue]jetstream.Consumer{}
+// setUpQueues creates the consumers of the queues, or finds them.
+func (s *Store) setUpQueues(ctx context.Context) (err error) {
+	s.queues = map[Queue]jetstream.Consumer{}
 	for _, q := range []Queue{RunQueue, HookQueue} {
 		if s.queues[q], err = s.setUpQueue(ctx, q); err != nil {
 			return err

@@ -16,16 +16,6 @@ import (
 // removed within 48: a stream of 20 hours is complete for a day after its end.
 const eventTTL = 47 * time.Hour
 
-// setUpJournal creates the NATS stream of events, or finds it.
-func (s *Store) setUpJournal(ctx context.Context, storage jetstream.StorageType) (err error) {
-	s.events, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: "EVENTS", Subjects: []string{"hubbub.events.*"}, Storage: storage, Replicas: s.replicas,
-		// With replicas, reads go to their leader: see setUpBucket.
-		MaxAge: eventTTL, AllowDirect: s.replicas == 1,
-	})
-	return err
-}
-
 // eventSubject is the subject of one stream's events.
 func eventSubject(stream string) string { return subject("hubbub", "events", stream) }
 

@@ -9,10 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"hubbub/localserver/store/datafolder"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // The times to live of media: at least 24 hours after the write, at most 48.
@@ -62,7 +58,7 @@ type MediaInfo struct {
 // The keys of records and entries begin with a hash of the account, so that
 // what an account has stored is found without reading anything else.
 type mediaStore struct {
-	chunks jetstream.Stream
+	chunks removable
 	names  bucket
 	quota  int64    // bytes that an account may use, 0 = no limit
 	totals sync.Map // of a store that is not shared: accountOf to *total
@@ -123,22 +119,6 @@ func entryKey(record, blob string) string {
 
 func chunkSubject(blob string, n int64) string {
 	return subject("hubbub", "media", blob, strconv.FormatInt(n, 10))
-}
-
-// setUpMedia creates the NATS stream of chunks, or finds it.
-func (s *Store) setUpMedia(ctx context.Context, storage jetstream.StorageType) (err error) {
-	maxBytes := int64(-1)
-	if storage == jetstream.MemoryStorage {
-		maxBytes = MediaMemory + chunksOverhead
-	}
-	chunks, err := s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: datafolder.MediaStream, Subjects: []string{"hubbub.media.*.*"}, Storage: storage, Replicas: s.replicas,
-		MaxAge: mediaAge, MaxBytes: maxBytes, AllowDirect: s.replicas == 1,
-		// A full store accepts nothing new rather than removing something.
-		Discard: jetstream.DiscardNew,
-	})
-	s.media.chunks = removable{chunks, s}
-	return err
 }
 
 // StatMedia describes an object that can be read at the time now, or returns ErrNotFound.

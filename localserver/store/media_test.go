@@ -515,7 +515,7 @@ func TestMediaAreWrittenAfterAnElection(t *testing.T) {
 func TestMediaAreReadAfterAnElection(t *testing.T) {
 	s := open(t, "")
 	put(t, s, "a", "x", []byte("content"), noon)
-	s.media.chunks = &electing{s.media.chunks, []error{jetstream.ErrNoStreamResponse, nats.ErrNoResponders, jetstream.ErrMsgNotFound}}
+	s.media.chunks.Stream = &electing{s.media.chunks.Stream, []error{jetstream.ErrNoStreamResponse, nats.ErrNoResponders, jetstream.ErrMsgNotFound}}
 	if got := get(t, s, "a", "x", noon); string(got) != "content" {
 		t.Errorf("%q", got)
 	}

@@ -23,8 +23,8 @@ import (
 // shared gives a store the buckets that only nodes of a cluster have.
 func shared(t testing.TB, s *Store) *Store {
 	t.Helper()
-	for _, b := range s.sharedBuckets(jetstream.MemoryStorage) {
-		testkit.NoError(t, s.setUpBucket(t.Context(), b))
+	for _, k := range s.sharedKinds(jetstream.MemoryStorage) {
+		testkit.NoError(t, s.setUpKind(t.Context(), k))
 	}
 	return s
 }

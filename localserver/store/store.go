@@ -16,7 +16,7 @@
 // reports so.
 //
 // Each kind of record has files of its own, such as streams.go, journal.go for events, and
-// media.go. bucket.go has what they share: keys, compare-and-set and listing; retry.go
+// media.go; kinds.go lists them with their limits. bucket.go has what they share: keys, compare-and-set and listing; retry.go
 // repeats calls, space.go refuses what a full disk has no room for.
 package store
 
@@ -37,7 +37,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/errgroup"
 )
 
 // startTimeout bounds the set-up of the store.
@@ -94,18 +93,19 @@ type Store struct {
 	lost context.Context // canceled by lose, with the cause
 	lose context.CancelCauseFunc
 
+	kinds    []kind   // of what is stored
 	replicas int      // of everything
 	tails    sync.Map // of the journals that this process writes: stream to tail; Finish forgets them
 	ignored  sync.Map // keys of the records that cannot be read, when it was logged
 
 	streams   bucket
-	events    jetstream.Stream
+	events    removable
 	snapshots bucket
 	media     mediaStore
 	counters  bucket
 	secrets   bucket
 	jobs      bucket
-	queued    jetstream.Stream
+	queued    removable
 	queues    map[Queue]jetstream.Consumer
 
 	// On a cluster only:
@@ -173,25 +173,6 @@ func (s *Store) lockFolder(dir string) (err error) {
 // Folder is the folder for files that this process alone uses: the data folder, or a
 // temporary one that is removed at the end, also that of a process that was killed.
 func (s *Store) Folder() string { return s.folder }
-
-// setUp creates the buckets and NATS streams, or finds them: all at once, because on a
-// cluster a creation may get no response when another node makes the same one.
-func (s *Store) setUp(ctx context.Context, storage jetstream.StorageType) error {
-	buckets := s.buckets(storage)
-	if s.Shared() {
-		buckets = append(buckets, s.sharedBuckets(storage)...)
-	}
-	var group errgroup.Group
-	for _, b := range buckets {
-		group.Go(func() error { return s.setUpBucket(ctx, b) })
-	}
-	for _, step := range []func(context.Context, jetstream.StorageType) error{
-		s.setUpJournal, s.setUpMedia, s.setUpQueues,
-	} {
-		group.Go(func() error { return step(ctx, storage) })
-	}
-	return group.Wait()
-}
 
 // Shared reports whether other nodes may use this store.
 func (s *Store) Shared() bool { return s.embedded == nil }
