@@ -430,7 +430,7 @@ func TestKnownKeysDuringAnExchange(t *testing.T) {
 		key := mustCreate(t, dir, "a", PlanPro, time.Now())
 		a, none := ringOf(dir, time.Now), ringOf("", time.Now)
 		testkit.NoError(t, errors.Join(a.Join(t.Context(), s), none.Join(t.Context(), s)))
-		none.signed.others.store = &hungKeys{}
+		none.exchange.store = &hungKeys{}
 		ctx, cancel := context.WithTimeout(t.Context(), refreshTimeout)
 		defer cancel()
 		go func() { _ = none.Refresh(ctx) }()

@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,18 +42,13 @@ const (
 //
 // While the store does not respond, the keys of the last exchange stay valid.
 type exchange struct {
+	ring   *Keyring
 	store  SharedKeys
-	folder string // "" when this node has no data folder
-	origin string
-	local  *revocations
-	now    func() time.Time
-	log    *slog.Logger
+	origin string // the name of the data folder, "" without one
 
 	mu        sync.Mutex
 	version   uint64
 	published []store.SharedKey
-
-	known atomic.Pointer[knownKeys] // requests do not wait for an exchange
 }
 
 // SharedKeys is what an exchange needs of the store.
@@ -65,8 +58,8 @@ type SharedKeys interface {
 	PublishedKeys(ctx context.Context, seen uint64) (keys []store.SharedKey, version uint64, err error)
 }
 
-// knownKeys are what is published, except the keys of the own data folder.
-type knownKeys struct {
+// otherKeys are what is published, except the keys of the own data folder.
+type otherKeys struct {
 	signing map[string]signingKey // of the other data folders, by id
 	revoked map[string]bool       // by the names of their records
 }
@@ -76,18 +69,17 @@ type knownKeys struct {
 // afterwards call Refresh every RefreshInterval. A store that does not
 // respond now is no error.
 func (k *Keyring) Join(ctx context.Context, s SharedKeys) error {
-	e := &exchange{store: s, folder: k.signed.folder, local: &k.revoked, now: k.signed.now, log: k.signed.log}
-	e.known.Store(&knownKeys{})
-	if e.folder != "" {
+	e := &exchange{ring: k, store: s}
+	if k.folder != "" {
 		var err error
-		if e.origin, err = folderOrigin(e.folder); err != nil {
+		if e.origin, err = folderOrigin(k.folder); err != nil {
 			return hint.Add(fmt.Errorf("the data folder cannot be used: %w", err), "Check its permissions.")
 		}
 	}
 	if err := e.run(ctx); err != nil {
-		e.log.Warn("the signing keys of the other nodes are not known yet", "error", err)
+		k.log.Warn("the signing keys of the other nodes are not known yet", "error", err)
 	}
-	k.signed.others = e
+	k.exchange = e
 	return nil
 }
 
@@ -111,10 +103,10 @@ func folderOrigin(folder string) (string, error) {
 func (e *exchange) run(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := e.refresh(ctx); err != nil || e.folder == "" {
+	if err := e.refresh(ctx); err != nil || e.ring.folder == "" {
 		return err
 	}
-	local, unread := readSigningKeys(e.folder)
+	local, unread := readSigningKeys(e.ring.folder)
 	var errs []error
 	for _, key := range local {
 		mine := store.SharedKey{Origin: e.origin, ID: key.id, Raw: key.public()}
@@ -131,9 +123,9 @@ func (e *exchange) run(ctx context.Context) error {
 			errs = append(errs, e.store.WithdrawKey(ctx, p))
 		}
 	}
-	for name, record := range e.local.all() {
+	for name, record := range e.ring.revoked.all() {
 		// Without the ID, which may be longer than what the store takes: name is its hash.
-		if raw, err := json.Marshal(Record{Expires: record.Expires}); err == nil && !e.revoked(name) && !e.obsolete(raw) {
+		if raw, err := json.Marshal(Record{Expires: record.Expires}); err == nil && !e.ring.others.Load().revoked[name] && !e.obsolete(raw) {
 			errs = append(errs, e.store.PublishKey(ctx, store.SharedKey{Origin: revokedOrigin, ID: name, Raw: raw}))
 		}
 	}
@@ -143,11 +135,8 @@ func (e *exchange) run(ctx context.Context) error {
 // obsolete reports whether a revocation is of a key that expired long ago.
 func (e *exchange) obsolete(raw []byte) bool {
 	var r Record
-	return json.Unmarshal(raw, &r) == nil && r.expired(e.now(), keptRecord)
+	return json.Unmarshal(raw, &r) == nil && r.expired(e.ring.now(), keptRecord)
 }
-
-// revoked reports whether the revocation of a key was published.
-func (e *exchange) revoked(name string) bool { return e.known.Load().revoked[name] }
 
 // refresh reads the published keys if they have changed since the last time.
 func (e *exchange) refresh(ctx context.Context) error {
@@ -156,28 +145,22 @@ func (e *exchange) refresh(ctx context.Context) error {
 		return err
 	}
 	e.published, e.version = published, version
-	known := &knownKeys{signing: map[string]signingKey{}, revoked: map[string]bool{}}
+	others := &otherKeys{signing: map[string]signingKey{}, revoked: map[string]bool{}}
 	for _, p := range published {
 		switch p.Origin {
 		case e.origin:
 			continue // the folder itself is the authority
 		case revokedOrigin:
-			known.revoked[p.ID] = true
+			others.revoked[p.ID] = true
 			continue
 		}
 		key, err := parseSigningKey(p.ID, p.Raw)
 		if err != nil {
-			e.log.Warn("a signing key of another node cannot be used", "key", p.ID, "error", err)
+			e.ring.log.Warn("a signing key of another node cannot be used", "key", p.ID, "error", err)
 			continue
 		}
-		known.signing[key.id] = key
+		others.signing[key.id] = key
 	}
-	e.known.Store(known)
+	e.ring.others.Store(others)
 	return nil
-}
-
-// find returns a signing key of another node.
-func (e *exchange) find(id string) (key signingKey, ok bool) {
-	key, ok = e.known.Load().signing[id]
-	return key, ok
 }

@@ -4,13 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"maps"
 	"math"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -75,78 +73,62 @@ func (k signingKey) issue(spec Spec, id string, now time.Time) (string, error) {
 	return t.SignedString(k.sign)
 }
 
-// signedKeys verifies API keys with the signing keys of a data folder and,
-// after Join, of the other nodes.
-type signedKeys struct {
-	folder string // the data folder, "" for none
-	now    func() time.Time
-	log    *slog.Logger
-	others *exchange // nil before Join
-
-	mu     sync.Mutex
-	known  map[string]signingKey // of the folder, by id: those that API keys have named
-	logged time.Time             // when an error was logged
-}
-
 // find returns a signing key of this folder or of another node.
-func (s *signedKeys) find(id string) (k signingKey, ok bool) {
-	if s.folder != "" {
-		k, ok = s.findLocal(id)
+func (k *Keyring) find(id string) (key signingKey, ok bool) {
+	if k.folder != "" {
+		key, ok = k.findLocal(id)
 	}
-	if !ok && s.others != nil {
-		k, ok = s.others.find(id)
+	if !ok {
+		key, ok = k.others.Load().signing[id]
 	}
-	return k, ok
+	return key, ok
 }
 
 // findLocal returns a signing key of the folder. It reads the file each time, which costs
 // less than the verification of a signature, so that a file that is added or removed takes
 // effect at once. While the file cannot be read, the key that is known remains.
-func (s *signedKeys) findLocal(id string) (signingKey, bool) {
+func (k *Keyring) findLocal(id string) (signingKey, bool) {
 	if !keyID.MatchString(id) || !filepath.IsLocal(id+keySuffix) { // on Windows, con.key may be a device
 		return signingKey{}, false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key, err := readSigningKey(s.folder, id)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key, err := readSigningKey(k.folder, id)
 	_, unread := errors.AsType[*fs.PathError](err)
 	removed := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err == nil:
-		s.known[id] = key
+		k.known[id] = key
 	case removed, !unread:
-		delete(s.known, id)
+		delete(k.known, id)
 	}
-	if err != nil && !removed && time.Since(s.logged) >= RefreshInterval { // anybody can send requests
-		s.logged = time.Now()
-		s.log.Warn("a signing key could not be read", "error", err)
+	if err != nil && !removed && time.Since(k.logged) >= RefreshInterval { // anybody can send requests
+		k.logged = time.Now()
+		k.log.Warn("a signing key could not be read", "error", err)
 	}
-	key, ok := s.known[id]
+	key, ok := k.known[id]
 	return key, ok
 }
 
 var errUnknownKey = errors.New("unknown signing key")
 
-// identify verifies an API key.
-func (s *signedKeys) identify(key string) (Principal, bool) {
-	if s.folder == "" && s.others == nil || strings.Count(key, ".") != 2 {
-		return Principal{}, false
-	}
+// identify verifies an API key that a signing key has signed.
+func (k *Keyring) identify(key string) (Principal, bool) {
 	parser := jwt.NewParser(
 		jwt.WithValidMethods([]string{EdDSA, HS256}), // never "none"
-		jwt.WithExpirationRequired(), jwt.WithTimeFunc(s.now),
+		jwt.WithExpirationRequired(), jwt.WithTimeFunc(k.now),
 		jwt.WithStrictDecoding(),
 	)
 	var c claims
 	_, err := parser.ParseWithClaims(key, &c, func(t *jwt.Token) (any, error) {
 		id, _ := t.Header["kid"].(string)
-		k, ok := s.find(id)
+		signing, ok := k.find(id)
 		// The signing key determines the algorithm, so that a public key is
 		// never used as an HMAC secret. Critical extensions are not supported.
-		if _, critical := t.Header["crit"]; !ok || critical || t.Method.Alg() != k.algorithm {
+		if _, critical := t.Header["crit"]; !ok || critical || t.Method.Alg() != signing.algorithm {
 			return nil, errUnknownKey
 		}
-		return k.verify, nil
+		return signing.verify, nil
 	})
 	if err != nil || !validAccount(c.Subject) {
 		return Principal{}, false

@@ -15,6 +15,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"hubbub/protocol/hint"
@@ -35,16 +37,25 @@ type Principal struct {
 // Keyring authenticates API keys. It holds static keys as hashes only. It is
 // safe for concurrent use.
 type Keyring struct {
-	static  [][sha256.Size]byte
-	signed  signedKeys
-	revoked revocations
+	static   [][sha256.Size]byte
+	folder   string // the data folder, "" for none
+	now      func() time.Time
+	log      *slog.Logger
+	revoked  revocations
+	exchange *exchange                 // nil before Join
+	others   atomic.Pointer[otherKeys] // of the other nodes; requests do not wait for an exchange
+
+	mu     sync.Mutex            // of what follows
+	known  map[string]signingKey // of the folder, by id: those that API keys have named
+	logged time.Time             // when an error was logged
 }
 
 // NewKeyring returns a keyring of static keys and, unless dataDir is "", of
 // the signing keys in dataDir, which may come and go while it is in use. It is an
 // error if the revoked keys of dataDir are not known.
 func NewKeyring(static []string, dataDir string, now func() time.Time, log *slog.Logger) (*Keyring, error) {
-	k := &Keyring{signed: signedKeys{folder: dataDir, now: now, log: log, known: map[string]signingKey{}}, revoked: revocations{folder: dataDir}}
+	k := &Keyring{folder: dataDir, now: now, log: log, known: map[string]signingKey{}, revoked: revocations{folder: dataDir}}
+	k.others.Store(&otherKeys{})
 	switch err := k.revoked.refresh(); {
 	case err != nil && k.revoked.all() == nil:
 		return nil, hint.Add(fmt.Errorf("it is not known which API keys are revoked: %w", err), "Make the folder readable for this user.")
@@ -70,7 +81,7 @@ func (k *Keyring) Identify(key string) (who Principal, ok bool) {
 	if found == 1 {
 		return Principal{Account: DefaultAccount, Subscribed: true}, true
 	}
-	who, ok = k.signed.identify(key)
+	who, ok = k.identify(key)
 	return who, ok && !k.Revoked(who.Key)
 }
 
@@ -81,7 +92,7 @@ func (k *Keyring) Revoked(id string) bool {
 		return false
 	}
 	name := recordName(id)
-	return k.revoked.has(name) || k.signed.others != nil && k.signed.others.revoked(name)
+	return k.revoked.has(name) || k.others.Load().revoked[name]
 }
 
 // Refresh reads which API keys were revoked and, after Join, exchanges
@@ -91,8 +102,8 @@ func (k *Keyring) Refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
 	err := k.revoked.refresh()
-	if k.signed.others != nil {
-		err = errors.Join(err, k.signed.others.run(ctx))
+	if k.exchange != nil {
+		err = errors.Join(err, k.exchange.run(ctx))
 	}
 	return err
 }
