@@ -2,13 +2,13 @@ package capture
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"sync"
 
 	"hubbub/capture/audiofile"
 	"hubbub/protocol/hint"
+	"hubbub/protocol/recovered"
 )
 
 // openStdin opens a stream of bytes: WAV, FLAC, MP3, or raw pcm_f32le at 16 kHz
@@ -90,30 +90,20 @@ func newPump(r io.Reader, file io.Closer) *pump {
 
 func (p *pump) run(r io.Reader) {
 	defer close(p.blocks)
-	defer func() {
-		if x := recover(); x != nil {
-			p.err = fmt.Errorf("the reader failed: %v", x)
-		}
-	}()
-	for {
-		b := make([]byte, 16<<10)
-		n, err := r.Read(b)
-		if n > 0 {
+	p.err = recovered.Guard(func() error {
+		for {
+			b := make([]byte, 16<<10)
+			n, err := r.Read(b)
 			select {
 			case p.blocks <- b[:n]:
 			case <-p.closed:
+				return os.ErrClosed
+			}
+			if err != nil {
+				return err
 			}
 		}
-		select {
-		case <-p.closed:
-			err = os.ErrClosed
-		default:
-		}
-		if err != nil {
-			p.err = err
-			return
-		}
-	}
+	})
 }
 
 // Read waits for bytes, for the end, or for the end of the context.
