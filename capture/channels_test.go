@@ -1,15 +1,14 @@
 package capture
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"hubbub/capture/audiofile"
 	"hubbub/capture/capturetest"
-	"hubbub/capture/device"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/testkit"
 )
@@ -17,24 +16,16 @@ import (
 // stereoWAV has a tone of 500 Hz on its first channel and of 1500 Hz on its second.
 func stereoWAV(rate, n int) []byte {
 	a, b := capturetest.Tone(rate, 500, n), capturetest.Tone(rate, 1500, n)
-	var data bytes.Buffer
+	both := make([]float32, 2*n)
 	for i := range n {
-		_ = binary.Write(&data, binary.LittleEndian, [2]int16{int16(a[i] * 32767), int16(b[i] * 32767)})
+		both[2*i], both[2*i+1] = a[i], b[i]
 	}
-	var w bytes.Buffer
-	w.WriteString("RIFF")
-	_ = binary.Write(&w, binary.LittleEndian, uint32(36+data.Len()))
-	w.WriteString("WAVEfmt ")
-	_ = binary.Write(&w, binary.LittleEndian, struct {
-		Size               uint32
-		Format, Channels   uint16
-		Rate, BytesPerSec  uint32
-		Align, BitsPerItem uint16
-	}{16, 1, 2, uint32(rate), uint32(4 * rate), 4, 16})
-	w.WriteString("data")
-	_ = binary.Write(&w, binary.LittleEndian, uint32(data.Len()))
-	w.Write(data.Bytes())
-	return w.Bytes()
+	file, le := audiofile.WAV(both), binary.LittleEndian
+	le.PutUint16(file[22:], 2) // channels
+	le.PutUint32(file[24:], uint32(rate))
+	le.PutUint32(file[28:], uint32(4*rate)) // bytes in a second
+	le.PutUint16(file[32:], 4)              // bytes of a frame
+	return file
 }
 
 // TestChannels: the mix has both channels, a number selects one, each keeps them
@@ -51,13 +42,10 @@ func TestChannels(t *testing.T) {
 		for range 12 {
 			d.demand <- struct{}{}
 		}
-		src, err := openMicWith(context.Background(), "", micConfig{Mic, func(context.Context, string, bool) (device.Stream, error) { return d, nil }, selected, stallAfter, elapsed})
-		testkit.NoError(t, err)
-		return src
+		return testkit.Must(openMicWith(context.Background(), "", micConfig{Mic, is(d), selected, stallAfter, elapsed}))(t)
 	}
 	file := func(selected Channels) Source {
-		src := testkit.Must(Open(t.Context(), Spec{Input: path, Channels: selected}))(t)
-		return src
+		return testkit.Must(Open(t.Context(), Spec{Input: path, Channels: selected}))(t)
 	}
 	const both, low, high = 3, 1, 2
 	for _, c := range []struct {

@@ -3,7 +3,6 @@
 package capture
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +16,16 @@ import (
 	"hubbub/capture/program"
 	"hubbub/protocol/testkit"
 )
+
+// ffmpeg runs it in a folder.
+func ffmpeg(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("ffmpeg", append([]string{"-loglevel", "error"}, args...)...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %s", args, out)
+	}
+}
 
 // TestOpenRecording decodes other formats with ffmpeg, and gives it nothing that
 // refers to other files.
@@ -37,14 +46,9 @@ func TestOpenRecording(t *testing.T) {
 		if i := source.Info(); i.Duration != 0 || i.Estimate < 1900*time.Millisecond || i.Estimate > 2200*time.Millisecond {
 			t.Errorf("%s: %v, an estimate of %v", name, i.Duration, i.Estimate)
 		}
-		samples, buffer := 0, make([]float32, 1600)
-		for err == nil {
-			var n int
-			n, err = source.Read(t.Context(), buffer)
-			samples += n
-		}
-		if !errors.Is(err, io.EOF) || samples < 30_000 || samples > 35_000 || source.Info().Channels != 2 || source.Info().Kind != File {
-			t.Errorf("%s: %d samples, %+v, %v", name, samples, source.Info(), err)
+		samples, err := rest(t.Context(), source)
+		if n := len(samples); err != nil || n < 30_000 || n > 35_000 || source.Info().Channels != 2 || source.Info().Kind != File {
+			t.Errorf("%s: %d samples, %+v, %v", name, n, source.Info(), err)
 		}
 		_ = source.Close()
 		if _, err := OpenRecording(t.Context(), path, 5, DecoderStall); err == nil || err.Error() != path+": the input has 2 channels, not 5" {
@@ -72,17 +76,11 @@ func TestOpenRecording(t *testing.T) {
 func TestOpenMP3(t *testing.T) {
 	t.Parallel()
 	capturetest.Need(t, "ffmpeg")
-	source, err := Open(t.Context(), Spec{Input: filepath.Join("audiofile", "testdata", "mono8.mp3")})
-	testkit.NoError(t, err)
+	source := testkit.Must(Open(t.Context(), Spec{Input: filepath.Join("audiofile", "testdata", "mono8.mp3")}))(t)
 	defer source.Close()
-	samples, buffer := 0, make([]float32, 1600)
-	for err == nil {
-		var n int
-		n, err = source.Read(t.Context(), buffer)
-		samples += n
-	}
-	if i := source.Info(); !errors.Is(err, io.EOF) || samples < 19_000 || samples > 21_000 || i.Channels != 1 || i.Base != "mono8" {
-		t.Errorf("%d samples, %+v, %v", samples, i, err)
+	n := len(testkit.Must(rest(t.Context(), source))(t))
+	if i := source.Info(); n < 19_000 || n > 21_000 || i.Channels != 1 || i.Base != "mono8" {
+		t.Errorf("%d samples, %+v", n, i)
 	}
 }
 
@@ -91,9 +89,7 @@ func TestDamagedRecording(t *testing.T) {
 	t.Parallel()
 	capturetest.Need(t, "ffmpeg")
 	path := filepath.Join(t.TempDir(), "a.mka")
-	if out, err := exec.Command("ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", "sine=duration=20", "-c:a", "pcm_s16le", path).CombinedOutput(); err != nil {
-		t.Fatalf("%s", out)
-	}
+	ffmpeg(t, "", "-f", "lavfi", "-i", "sine=duration=20", "-c:a", "pcm_s16le", path)
 	st := testkit.Must(os.Stat(path))(t)
 	for _, size := range []int64{st.Size(), st.Size() / 2} {
 		testkit.NoError(t, os.Truncate(path, size))
@@ -115,10 +111,7 @@ func TestRecordingBeyondFullScale(t *testing.T) {
 	capturetest.Need(t, "ffmpeg")
 	for _, amplitude := range []float64{1.8, 1e-4} {
 		path := filepath.Join(t.TempDir(), "a.caf")
-		tone := fmt.Sprintf("aevalsrc=%g*sin(2*PI*400*t):s=16000:d=1", amplitude)
-		if out, err := exec.Command("ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", tone, "-c:a", "pcm_f32le", path).CombinedOutput(); err != nil {
-			t.Fatalf("%s", out)
-		}
+		ffmpeg(t, "", "-f", "lavfi", "-i", fmt.Sprintf("aevalsrc=%g*sin(2*PI*400*t):s=16000:d=1", amplitude), "-c:a", "pcm_f32le", path)
 		source := testkit.Must(OpenRecording(t.Context(), path, Mix, DecoderStall))(t)
 		got := testkit.Must(rest(t.Context(), source))(t)
 		want := capturetest.Tone(SampleRate, 400, SampleRate)
@@ -137,18 +130,11 @@ func TestRecordingWithGaps(t *testing.T) {
 	t.Parallel()
 	capturetest.Need(t, "ffmpeg")
 	dir := t.TempDir()
-	write := func(args ...string) {
-		cmd := exec.Command("ffmpeg", append([]string{"-loglevel", "error"}, args...)...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %s", args, out)
-		}
-	}
+	write := func(args ...string) { ffmpeg(t, dir, args...) }
 	join := func(name string, parts ...string) {
 		var all []byte
 		for _, part := range parts {
-			b := testkit.Must(os.ReadFile(filepath.Join(dir, part)))(t)
-			all = append(all, b...)
+			all = append(all, testkit.Must(os.ReadFile(filepath.Join(dir, part)))(t)...)
 		}
 		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), all, 0o600))
 	}
@@ -187,9 +173,7 @@ func TestVideoWithoutSound(t *testing.T) {
 	t.Parallel()
 	capturetest.Need(t, "ffmpeg")
 	path := filepath.Join(t.TempDir(), "a.mkv")
-	if out, err := exec.Command("ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc=s=64x64:d=1", path).CombinedOutput(); err != nil {
-		t.Fatalf("%s", out)
-	}
+	ffmpeg(t, "", "-f", "lavfi", "-i", "testsrc=s=64x64:d=1", path)
 	if _, err := OpenRecording(t.Context(), path, Mix, DecoderStall); err == nil || !strings.HasSuffix(err.Error(), "it contains no audio") {
 		t.Error(err)
 	}

@@ -28,14 +28,12 @@ var children = map[string]func(){}
 // readAll reads a source in blocks of the given size to its end.
 func readAll(t testing.TB, src Source, block int) []float32 {
 	t.Helper()
-	all := testkit.Must(drain(src, block))(t)
-	return all
+	return testkit.Must(drain(src, block))(t)
 }
 
 func drain(src Source, block int) ([]float32, error) {
 	var all []float32
-	buf := make([]float32, block)
-	for {
+	for buf := make([]float32, block); ; {
 		n, err := src.Read(context.Background(), buf)
 		all = append(all, buf[:n]...)
 		if errors.Is(err, io.EOF) {

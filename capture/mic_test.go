@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -19,6 +20,7 @@ import (
 
 // fakeDevice is a native stream for tests.
 type fakeDevice struct {
+	name           string // "" = that by which it is opened
 	rate, channels int
 	tone           []float32 // one channel; nil = silence
 	frames         []float32 // interleaved, instead of tone
@@ -33,10 +35,12 @@ type fakeDevice struct {
 	closed         atomic.Int32
 }
 
-func (d *fakeDevice) Device() device.Device { return device.Device{Name: "fake", Number: 3} }
-func (d *fakeDevice) Format() (int, int)    { return d.rate, d.channels }
-func (d *fakeDevice) Source() string        { return "" }
-func (d *fakeDevice) Close() error          { d.closed.Add(1); return nil }
+func (d *fakeDevice) Device() device.Device {
+	return device.Device{Name: cmp.Or(d.name, "fake"), Number: 3}
+}
+func (d *fakeDevice) Format() (int, int) { return d.rate, d.channels }
+func (d *fakeDevice) Source() string     { return "" }
+func (d *fakeDevice) Close() error       { d.closed.Add(1); return nil }
 
 func (d *fakeDevice) Read() ([]float32, bool, error) {
 	d.reads++
@@ -71,20 +75,36 @@ func (d *fakeDevice) Read() ([]float32, bool, error) {
 
 func openFake(t testing.TB, d *fakeDevice, stall time.Duration) *microphone {
 	t.Helper()
-	src, err := openMicWith(context.Background(), "", micConfig{Mic, func(context.Context, string, bool) (device.Stream, error) { return d, nil }, Mix, stall, elapsed})
-	testkit.NoError(t, err)
+	src := testkit.Must(openMicWith(context.Background(), "", micConfig{Mic, is(d), Mix, stall, elapsed}))(t)
 	src.timeout = max(stall, 10*time.Second) // for a busy machine
 	return src
 }
 
-// openWith opens a microphone by open, on a clock.
-func openWith(t testing.TB, want string, kind Kind, now func() time.Duration, open func(want string) (device.Stream, error)) *microphone {
-	t.Helper()
-	m, err := openMicWith(t.Context(), want, micConfig{kind: kind, stall: stallAfter, now: now,
-		open: func(_ context.Context, want string, _ bool) (device.Stream, error) { return open(want) }})
-	testkit.NoError(t, err)
-	return m
+// opener opens what find returns for the wanted name; nil = there is no such device.
+func opener(find func(want string) device.Stream) device.Opener {
+	return func(_ context.Context, want string, _ bool) (device.Stream, error) {
+		found := find(want)
+		if found == nil {
+			return nil, errors.New("no such device")
+		}
+		if d, ok := found.(*fakeDevice); ok {
+			d.name = cmp.Or(d.name, want)
+		}
+		return found, nil
+	}
 }
+
+// is opens one device, whatever is wanted.
+func is(d device.Stream) device.Opener { return opener(func(string) device.Stream { return d }) }
+
+// openWith opens a microphone on a clock.
+func openWith(t testing.TB, want string, kind Kind, now func() time.Duration, open device.Opener) *microphone {
+	t.Helper()
+	return testkit.Must(openMicWith(t.Context(), want, micConfig{kind: kind, stall: stallAfter, now: now, open: open}))(t)
+}
+
+// bubbleTime is the clock of a synctest bubble: how long it is there.
+func bubbleTime() time.Duration { return time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) }
 
 // TestMicIsConverted: 44.1 kHz stereo is converted to 16 kHz mono; overflows of
 // the device are counted.
@@ -173,7 +193,7 @@ func TestMicWaitsForItsReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const blocks = 2 * micQueue
 		d := &fakeDevice{rate: SampleRate, channels: 1, tone: noisy(blocks * ChunkSamples), failAt: blocks + 1, demand: make(chan struct{}, blocks)}
-		src := openWith(t, "", Mic, elapsed, func(string) (device.Stream, error) { return d, nil })
+		src := openWith(t, "", Mic, elapsed, is(d))
 		d.demand <- struct{}{}
 		first := make([]float32, ChunkSamples)
 		testkit.Must(src.Read(t.Context(), first))(t)
@@ -196,8 +216,7 @@ func TestMicBeforeTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const before = 3 * micQueue
 		d := &fakeDevice{rate: SampleRate, channels: 1, tone: noisy((before + 20) * ChunkSamples), period: ChunkDuration, failAt: before + 21}
-		begun := time.Now()
-		src := openWith(t, "", Mic, func() time.Duration { return time.Hour + time.Since(begun) }, func(string) (device.Stream, error) { return d, nil })
+		src := openWith(t, "", Mic, bubbleTime, is(d))
 		time.Sleep(before*ChunkDuration + ChunkDuration/2)
 		x, err := drain(src, ChunkSamples)
 		if !slices.Equal(x, d.tone[(before-micQueue)*ChunkSamples:]) || !strings.Contains(err.Error(), "unavailable") {
@@ -213,7 +232,7 @@ func TestMicOfAProgramThatWasStopped(t *testing.T) {
 		var stopped atomic.Int64
 		d := &fakeDevice{rate: SampleRate, channels: 1, demand: make(chan struct{}, 4*micQueue)}
 		now := func() time.Duration { return time.Hour + time.Duration(stopped.Load()) }
-		src := openWith(t, "", Mic, now, func(string) (device.Stream, error) { return d, nil })
+		src := openWith(t, "", Mic, now, is(d))
 		d.demand <- struct{}{}
 		testkit.Must(src.Read(t.Context(), make([]float32, ChunkSamples)))(t)
 		stopped.Store(int64(20 * time.Second))
@@ -255,13 +274,13 @@ func TestMicThatDoesNotOpen(t *testing.T) {
 	d := &fakeDevice{rate: SampleRate, channels: 1, period: time.Millisecond}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 	defer cancel()
-	_, err := openMicWith(ctx, "", micConfig{Mic, func(context.Context, string, bool) (device.Stream, error) { <-hang; return d, nil }, Mix, time.Second, elapsed})
+	_, err := openMicWith(ctx, "", micConfig{Mic, opener(func(string) device.Stream { <-hang; return d }), Mix, time.Second, elapsed})
 	if err == nil {
 		t.Fatal("it opens")
 	}
 	close(hang) // now it opens, after the caller has given up
 	testkit.Eventually(t, "the close of a device that opened too late", func() bool { return d.closed.Load() > 0 })
-	_, err = openMicWith(context.Background(), "", micConfig{Mic, func(context.Context, string, bool) (device.Stream, error) { panic("library") }, Mix, time.Second, elapsed})
+	_, err = openMicWith(context.Background(), "", micConfig{Mic, opener(func(string) device.Stream { panic("library") }), Mix, time.Second, elapsed})
 	if err == nil || !strings.Contains(err.Error(), "library") {
 		t.Error(err)
 	}

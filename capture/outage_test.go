@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -15,14 +16,6 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-// namedDevice is what the next opening of a fake microphone finds.
-type namedDevice struct {
-	name string
-	*fakeDevice
-}
-
-func (d namedDevice) Device() device.Device { return device.Device{Name: d.name} }
-
 // outageTest is a stream of a fake microphone, inside a synctest bubble.
 type outageTest struct {
 	*ChunkReader
@@ -33,16 +26,15 @@ type outageTest struct {
 	done   chan struct{}
 }
 
-// startOutage reads a microphone that find opens.
-func startOutage(t *testing.T, find func(want string) (device.Stream, error)) *outageTest {
+// startOutage reads a microphone of that name, which find opens.
+func startOutage(t *testing.T, name string, find func(want string) device.Stream) *outageTest {
 	t.Helper()
 	x := &outageTest{done: make(chan struct{})}
-	begun := time.Now()
-	now := func() time.Duration { return time.Hour + time.Since(begun) + time.Duration(x.asleep.Load()) }
-	src := openWith(t, "", Mic, now, func(want string) (device.Stream, error) {
+	now := func() time.Duration { return bubbleTime() + time.Duration(x.asleep.Load()) }
+	src := openWith(t, name, Mic, now, opener(func(want string) device.Stream {
 		x.opened = append(x.opened, want)
 		return find(want)
-	})
+	}))
 	ctx, end := context.WithCancel(t.Context())
 	x.end, x.ChunkReader = end, NewChunkReader(ctx, src, Realtime)
 	go func() {
@@ -67,6 +59,30 @@ func wait(d time.Duration) {
 func speaking(failAt, stallAt int) *fakeDevice {
 	return &fakeDevice{rate: SampleRate, channels: 1, tone: capturetest.Tone(SampleRate, 440, 60*SampleRate), period: ChunkDuration,
 		failAt: failAt, stallAt: stallAt, release: make(chan struct{})}
+}
+
+// unplugged is a device that fails after 3 s, and is not there any more.
+func unplugged(string) device.Stream {
+	if bubbleTime() > 0 {
+		return nil
+	}
+	return speaking(31, 0)
+}
+
+// comesBack is a headset that fails after 3 s and is back after 25, and a default device.
+func comesBack(byDefault *fakeDevice) func(want string) device.Stream {
+	return func(want string) device.Stream {
+		switch at := bubbleTime(); {
+		case at == 0:
+			return speaking(31, 0)
+		case want == "":
+			byDefault.name = cmp.Or(byDefault.name, "desk")
+			return byDefault
+		case at > 25*time.Second:
+			return speaking(0, 0)
+		}
+		return nil
+	}
 }
 
 // check verifies that the chunks are in order, sound exactly outside of the gaps,
@@ -122,7 +138,6 @@ func TestOutage(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				begun := time.Now()
 				d := c.first
 				c.first.release = make(chan struct{})
 				defer func() {
@@ -130,15 +145,14 @@ func TestOutage(t *testing.T) {
 						close(d.release)
 					}
 				}()
-				opened := 0
-				x := startOutage(t, func(want string) (device.Stream, error) {
-					if opened++; opened == 1 {
-						return namedDevice{"desk", d}, nil
+				x := startOutage(t, "desk", func(want string) device.Stream {
+					switch at := bubbleTime(); {
+					case at == 0:
+						return d
+					case at < c.back || want != "desk":
+						return nil
 					}
-					if time.Since(begun) < c.back || want != "desk" {
-						return nil, errors.New("no such device")
-					}
-					return namedDevice{"desk", speaking(0, 0)}, nil
+					return speaking(0, 0)
 				})
 				if c.released > 0 {
 					time.AfterFunc(c.released, func() { close(d.release) })
@@ -172,18 +186,8 @@ func TestOutage(t *testing.T) {
 // that does not come back, and Stats names it. When that delivers audio again, it is used again.
 func TestOutageTakesTheDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begun, desk := time.Now(), speaking(0, 0)
-		x := startOutage(t, func(want string) (device.Stream, error) {
-			switch at := time.Since(begun); {
-			case at == 0:
-				return namedDevice{"headset", speaking(31, 0)}, nil
-			case want == "":
-				return namedDevice{"desk", desk}, nil
-			case want == "headset" && at > 25*time.Second:
-				return namedDevice{"headset", speaking(0, 0)}, nil
-			}
-			return nil, errors.New("no such device")
-		})
+		desk := speaking(0, 0)
+		x := startOutage(t, "headset", comesBack(desk))
 		wait(7900 * time.Millisecond)
 		if st := x.Stats(); st.Outage == nil || st.Device != "headset" {
 			t.Errorf("after 4.9 s of outage: %+v", st)
@@ -207,13 +211,7 @@ func TestOutageTakesTheDefault(t *testing.T) {
 func TestOutageEnds(t *testing.T) {
 	for _, user := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			opened := 0
-			x := startOutage(t, func(string) (device.Stream, error) {
-				if opened++; opened == 1 {
-					return namedDevice{"desk", speaking(31, 0)}, nil
-				}
-				return nil, errors.New("no such device")
-			})
+			x := startOutage(t, "desk", unplugged)
 			wait(60 * time.Second)
 			if user {
 				x.end()
@@ -248,7 +246,7 @@ func TestOutageEnds(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		x := startOutage(t, func(string) (device.Stream, error) { return namedDevice{"desk", speaking(1, 0)}, nil })
+		x := startOutage(t, "desk", func(string) device.Stream { return speaking(1, 0) })
 		<-x.done
 		x.end()
 		if x.Err() == nil || len(x.opened) != 1 {
@@ -261,20 +259,18 @@ func TestOutageEnds(t *testing.T) {
 // gap. The clock is that of the wall.
 func TestReaderThatIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begun := time.Now()
-		elapsed := func() time.Duration { return time.Hour + time.Since(begun) }
-		src := openWith(t, "", Mic, elapsed, func(string) (device.Stream, error) { return namedDevice{"desk", speaking(0, 0)}, nil })
+		src := openWith(t, "desk", Mic, bubbleTime, opener(func(string) device.Stream { return speaking(0, 0) }))
 		r := NewChunkReader(t.Context(), src, Realtime)
 		for c := range r.Chunks() {
 			if c.Seq == 30 {
 				time.Sleep(20 * time.Second)
 			}
-			if time.Since(begun) > 40*time.Second {
+			if bubbleTime() > 40*time.Second {
 				break
 			}
 		}
 		s := r.Stats()
-		if late := time.Since(begun) - s.Position; late < -200*time.Millisecond || late > 500*time.Millisecond || len(s.Gaps) != 1 {
+		if late := bubbleTime() - s.Position; late < -200*time.Millisecond || late > 500*time.Millisecond || len(s.Gaps) != 1 {
 			t.Errorf("the audio is %v late, gaps %v", late, s.Gaps)
 		}
 	})

@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -22,7 +21,6 @@ type simulated struct {
 	rate       float64 // samples per second
 	late       func() float64
 	signal     func(t float64) float64
-	now        func() time.Duration
 	n          int64
 }
 
@@ -40,22 +38,25 @@ func (s *simulated) Read() ([]float32, bool, error) {
 		block[i] = float32(s.signal(s.begin + float64(s.n+int64(i))/s.rate))
 	}
 	s.n += ChunkSamples
-	time.Sleep(time.Duration((s.begin+float64(s.n)/s.rate+s.late())*float64(time.Second)) - s.now())
+	time.Sleep(time.Duration((s.begin+float64(s.n)/s.rate+s.late())*float64(time.Second)) - bubbleTime())
 	return block, false, nil
 }
 
 // open opens the device once, inside a synctest bubble.
 func (s *simulated) open(t *testing.T) *microphone {
 	t.Helper()
-	begun, opened := time.Now(), false
-	s.now = func() time.Duration { return time.Since(begun) }
-	return openWith(t, "", Mic, s.now, func(string) (device.Stream, error) {
-		if opened {
-			return nil, errors.New("no such device")
+	return openWith(t, "", Mic, bubbleTime, opener(func(string) device.Stream {
+		if s.n > 0 {
+			return nil
 		}
-		opened = true
-		return s, nil
-	})
+		return s
+	}))
+}
+
+// openFound opens a microphone of that name, which find opens, inside a synctest bubble.
+func openFound(t *testing.T, name string, find func(want string) device.Stream) *microphone {
+	t.Helper()
+	return openWith(t, name, Mic, bubbleTime, opener(find))
 }
 
 // TestPairIsAligned: two devices whose clocks differ stay within 20 ms, although
@@ -159,14 +160,12 @@ func TestPairSilencesEcho(t *testing.T) {
 func TestPairSilence(t *testing.T) {
 	for _, muted := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			begun := time.Now()
-			elapsed := func() time.Duration { return time.Since(begun) }
 			open := func(name string, kind Kind, silent bool) *microphone {
 				d := speaking(0, 0)
 				if silent {
 					d.tone = nil
 				}
-				return openWith(t, name, kind, elapsed, func(string) (device.Stream, error) { return namedDevice{name, d}, nil })
+				return openWith(t, name, kind, bubbleTime, is(d))
 			}
 			r := NewChunkReader(t.Context(), newPair(open("desk", Mic, muted), open("output", Speakers, !muted)), Realtime)
 			for c := range r.Chunks() {
@@ -185,14 +184,10 @@ func TestPairSilence(t *testing.T) {
 func TestSilentDeviceIsLost(t *testing.T) {
 	for _, two := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			begun := time.Now()
-			open := func(d *fakeDevice) *microphone {
-				return openWith(t, "", Mic, func() time.Duration { return time.Hour + time.Since(begun) }, func(string) (device.Stream, error) { return d, nil })
-			}
-			lost := open(&fakeDevice{rate: 44100, channels: 1, failAt: 100, period: ChunkDuration}) // within a chunk of 16 kHz
+			lost := openWith(t, "", Mic, bubbleTime, is(&fakeDevice{rate: 44100, channels: 1, failAt: 100, period: ChunkDuration})) // within a chunk of 16 kHz
 			var src Source = lost
 			if two {
-				src = newPair(lost, open(speaking(0, 0)))
+				src = newPair(lost, openWith(t, "", Mic, bubbleTime, is(speaking(0, 0))))
 			}
 			r, muted := NewChunkReader(t.Context(), src, Realtime), false
 			for c := range r.Chunks() {
@@ -216,26 +211,9 @@ func TestSilentDeviceIsLost(t *testing.T) {
 func TestPairReturns(t *testing.T) {
 	for _, byDefault := range []string{"desk", "output"} {
 		synctest.Test(t, func(t *testing.T) {
-			begun, desk := time.Now(), speaking(0, 0)
-			open := func(name string, find func(want string) *fakeDevice) *microphone {
-				return openWith(t, name, Mic, func() time.Duration { return time.Since(begun) }, func(want string) (device.Stream, error) {
-					if d := find(want); d != nil {
-						return namedDevice{cmp.Or(want, byDefault), d}, nil
-					}
-					return nil, errors.New("no such device")
-				})
-			}
-			p := newPair(open("headset", func(want string) *fakeDevice {
-				switch at := time.Since(begun); {
-				case want == "":
-					return desk
-				case at == 0:
-					return speaking(31, 0)
-				case at > 25*time.Second:
-					return speaking(0, 0)
-				}
-				return nil
-			}), open("output", func(string) *fakeDevice { return speaking(0, 0) }))
+			desk := speaking(0, 0)
+			desk.name = byDefault
+			p := newPair(openFound(t, "headset", comesBack(desk)), openFound(t, "output", func(string) device.Stream { return speaking(0, 0) }))
 			r, end := readPair(t, p, func(r *ChunkReader, _ Chunk) {
 				if s := r.Stats(); s.Outage != nil && s.Device != "headset + output" {
 					t.Errorf("during the outage the device is %q", s.Device)
@@ -262,30 +240,11 @@ func TestPairReturns(t *testing.T) {
 // TestPairReturnsInAnOutage: a device that is back takes the place of its stand-in. The other one is lost as before.
 func TestPairReturnsInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begun := time.Now()
-		open := func(name string, find func(want string) *fakeDevice) *microphone {
-			return openWith(t, name, Mic, func() time.Duration { return time.Since(begun) }, func(want string) (device.Stream, error) {
-				if d := find(want); d != nil {
-					return namedDevice{cmp.Or(want, "desk"), d}, nil
-				}
-				return nil, errors.New("no such device")
-			})
-		}
-		p := newPair(open("headset", func(want string) *fakeDevice {
-			switch at := time.Since(begun); {
-			case want == "":
-				return speaking(0, 0)
-			case at == 0:
-				return speaking(31, 0)
-			case at > 25*time.Second:
-				return speaking(0, 0)
+		p := newPair(openFound(t, "headset", comesBack(speaking(0, 0))), openFound(t, "output", func(string) device.Stream {
+			if bubbleTime() > 0 {
+				return nil
 			}
-			return nil
-		}), open("output", func(string) *fakeDevice {
-			if time.Since(begun) == 0 {
-				return speaking(201, 0)
-			}
-			return nil
+			return speaking(201, 0)
 		}))
 		since := map[time.Duration]bool{}
 		r, end := readPair(t, p, func(r *ChunkReader, _ Chunk) {
@@ -365,10 +324,9 @@ func TestPairSleeps(t *testing.T) {
 	for at := time.Duration(0); at < 2*ChunkDuration; at += ChunkDuration / 4 {
 		synctest.Test(t, func(t *testing.T) {
 			var asleep atomic.Int64
-			begun := time.Now()
-			elapsed := func() time.Duration { return time.Hour + time.Since(begun) + time.Duration(asleep.Load()) }
+			elapsed := func() time.Duration { return bubbleTime() + time.Duration(asleep.Load()) }
 			open := func(name string) *microphone {
-				return openWith(t, name, Mic, elapsed, func(string) (device.Stream, error) { return namedDevice{name, speaking(0, 0)}, nil })
+				return openWith(t, name, Mic, elapsed, opener(func(string) device.Stream { return speaking(0, 0) }))
 			}
 			second := open("output")
 			wait(at)
@@ -390,21 +348,19 @@ func TestPairSleeps(t *testing.T) {
 // the state names the one that failed. When both fail, the pair continues with the first one that is back.
 func TestPairOutages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begun := time.Now()
-		elapsed := func() time.Duration { return time.Since(begun) }
 		// open is a device that fails after failAt, and at each opening in the gaps that follow.
 		open := func(name string, failAt []float64, back []float64) *microphone {
-			return openWith(t, name, Mic, elapsed, func(string) (device.Stream, error) {
-				now := elapsed().Seconds()
+			return openFound(t, name, func(string) device.Stream {
+				now := bubbleTime().Seconds()
 				for i := range failAt {
 					switch {
 					case now < failAt[i]:
-						return namedDevice{name, speaking(int(10*(failAt[i]-now))+1, 0)}, nil
+						return speaking(int(10*(failAt[i]-now))+1, 0)
 					case now < back[i]:
-						return nil, errors.New("no such device")
+						return nil
 					}
 				}
-				return namedDevice{name, speaking(0, 0)}, nil
+				return speaking(0, 0)
 			})
 		}
 		p := newPair(open("desk", []float64{3, 15}, []float64{8, 24}), open("output", []float64{12}, []float64{20}))
@@ -417,7 +373,7 @@ func TestPairOutages(t *testing.T) {
 		}{
 			{2, false, ""}, {6, true, "desk"}, {11, false, ""}, {14, true, "output"}, {18, true, ""}, {23, true, "desk"}, {28, false, ""},
 		} {
-			wait(c.at*time.Second - elapsed())
+			wait(c.at*time.Second - bubbleTime())
 			o := r.Stats().Outage
 			if (o != nil) != c.outage || o != nil && o.Device != c.device {
 				t.Errorf("after %d s the outage is %+v, want %+v", c.at, o, c)
@@ -467,17 +423,16 @@ func readPair(t *testing.T, p *pair, do func(*ChunkReader, Chunk)) (r *ChunkRead
 // at once.
 func TestPairLostAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begun := time.Now()
 		var returns atomic.Int64
 		returns.Store(-2) // without the first opening of each
 		open := func(name string, seed uint64) *microphone {
 			opened, random := 0, rand.New(rand.NewPCG(seed, 1))
-			return openWith(t, name, Mic, func() time.Duration { return time.Since(begun) }, func(string) (device.Stream, error) {
+			return openFound(t, name, func(string) device.Stream {
 				if opened++; opened > 1 && random.IntN(3) == 0 {
-					return nil, errors.New("no such device")
+					return nil
 				}
 				returns.Add(1)
-				return namedDevice{name, speaking(10+random.IntN(20), 0)}, nil
+				return speaking(10+random.IntN(20), 0)
 			})
 		}
 		second := open("output", 1)
@@ -486,7 +441,7 @@ func TestPairLostAgainAndAgain(t *testing.T) {
 		r, end := readPair(t, p, func(*ChunkReader, Chunk) {})
 		wait(time.Minute)
 		// Each return of a device may cost 100 ms.
-		if ahead := r.Stats().Position - time.Since(begun); ahead < -time.Duration(returns.Load())*ChunkDuration || ahead > 500*time.Millisecond {
+		if ahead := r.Stats().Position - bubbleTime(); ahead < -time.Duration(returns.Load())*ChunkDuration || ahead > 500*time.Millisecond {
 			t.Errorf("after a minute and %d returns the clock is ahead by %v", returns.Load(), ahead)
 		}
 		end()

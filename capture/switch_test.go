@@ -13,18 +13,15 @@ import (
 
 // opener replaces what Switch opens: microphones by their input.
 func (x *outageTest) opener(devices map[string]*fakeDevice) {
-	now := x.ChunkReader.opened.now
+	config := x.ChunkReader.opened.micConfig
+	config.open = opener(func(want string) device.Stream {
+		if d := devices[want]; d != nil {
+			return d
+		}
+		return nil
+	})
 	x.open = func(ctx context.Context, input string, _ Channels) (*microphone, error) {
-		return openMicWith(ctx, "", micConfig{
-			kind: Mic,
-			open: func(context.Context, string, bool) (device.Stream, error) {
-				if d := devices[input]; d != nil {
-					return namedDevice{input, d}, nil
-				}
-				return nil, errors.New("no such device")
-			},
-			stall: stallAfter, now: now,
-		})
+		return openMicWith(ctx, input, config)
 	}
 }
 
@@ -36,7 +33,7 @@ func TestSwitch(t *testing.T) {
 		stereo.channels = 2
 		desk.lostAt, headset.lostAt = 2, 3
 		defer close(stuck.release)
-		x := startOutage(t, func(string) (device.Stream, error) { return namedDevice{"desk", desk}, nil })
+		x := startOutage(t, "desk", func(string) device.Stream { return desk })
 		x.opener(map[string]*fakeDevice{"mic:headset": headset, "mic:stuck": stuck})
 		wait(3050 * time.Millisecond)
 		for _, input := range []string{"mic:none", "mic:stuck", "meeting.wav"} {
@@ -82,13 +79,7 @@ func TestSwitch(t *testing.T) {
 // TestSwitchInAnOutage: a chosen device ends the outage of another one.
 func TestSwitchInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		opened := 0
-		x := startOutage(t, func(string) (device.Stream, error) {
-			if opened++; opened == 1 {
-				return namedDevice{"desk", speaking(31, 0)}, nil
-			}
-			return nil, errors.New("no such device")
-		})
+		x := startOutage(t, "desk", unplugged)
 		x.opener(map[string]*fakeDevice{"mic:headset": speaking(0, 0)})
 		wait(8 * time.Second)
 		if x.Stats().Outage == nil {
@@ -135,18 +126,13 @@ func TestSwitchFromAStalledDevice(t *testing.T) {
 // TestSwitchFromAStandIn: the device that the replaced one stood in for does not take the place of the chosen one.
 func TestSwitchFromAStandIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begun, opened := time.Now(), 0
-		x := startOutage(t, func(want string) (device.Stream, error) {
-			switch at := time.Since(begun); {
-			case at == 0:
-				return namedDevice{"headset", speaking(31, 0)}, nil
-			case want == "":
-				return namedDevice{"desk", speaking(0, 0)}, nil
-			case at > 25*time.Second:
+		opened, find := 0, comesBack(speaking(0, 0))
+		x := startOutage(t, "headset", func(want string) device.Stream {
+			d := find(want)
+			if want != "" && d != nil {
 				opened++
-				return namedDevice{"headset", speaking(0, 0)}, nil
 			}
-			return nil, errors.New("no such device")
+			return d
 		})
 		x.opener(map[string]*fakeDevice{"mic:other": speaking(0, 0)})
 		wait(20 * time.Second)
@@ -155,7 +141,7 @@ func TestSwitchFromAStandIn(t *testing.T) {
 		}
 		testkit.Must(x.Switch(t.Context(), "mic:other"))(t)
 		wait(20 * time.Second)
-		if st := x.Stats(); st.Device != "mic:other" || st.StandsIn != "" || opened != 0 {
+		if st := x.Stats(); st.Device != "mic:other" || st.StandsIn != "" || opened != 1 {
 			t.Errorf("%+v, the headset was opened %d times", st, opened)
 		}
 		x.end()

@@ -154,10 +154,10 @@ func TestLastMicrophoneStalls(t *testing.T) {
 [ -e "$here/connected" ] || { echo >> "$here/asked"; printf 'Source #0\n\tMonitor of Sink: out\n'; exit; }
 ` + capturetest.Pactl})
 	var opened atomic.Int32
-	d := newReopener(openWith(t, "", Mic, elapsed, func(string) (device.Stream, error) {
+	d := newReopener(openWith(t, "", Mic, elapsed, opener(func(string) device.Stream {
 		opened.Add(1)
-		return followingDevice{&fakeDevice{rate: SampleRate, channels: 1}}, nil
-	}))
+		return followingDevice{&fakeDevice{rate: SampleRate, channels: 1}}
+	})))
 	d.lose(errors.New("stalled"))
 	defer d.stopReopening()
 	for asked := 0; asked < 2; time.Sleep(10 * time.Millisecond) {
