@@ -1,6 +1,7 @@
 package audiofile
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -31,81 +32,69 @@ type wavShape struct {
 	before, after  []byte
 }
 
-func le16(n int) []byte { return binary.LittleEndian.AppendUint16(nil, uint16(n)) }
-func le32(n int) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(n)) }
-
-func riffChunk(id string, body []byte) []byte {
-	b := append([]byte(id), le32(len(body))...)
-	b = append(b, body...)
-	if len(body)%2 == 1 {
-		b = append(b, 0)
+// order is that of the bytes of all numbers.
+func (s wavShape) order() interface {
+	binary.ByteOrder
+	binary.AppendByteOrder
+} {
+	if s.id == "RIFX" {
+		return binary.BigEndian
 	}
-	return b
+	return binary.LittleEndian
 }
 
+func (s wavShape) chunk(id string, body []byte) []byte {
+	return slices.Concat(s.order().AppendUint32([]byte(id), uint32(len(body))), body, make([]byte, len(body)%2))
+}
+
+func riffChunk(id string, body []byte) []byte { return wavShape{}.chunk(id, body) }
+
 func (s wavShape) bytes(samples []float32) []byte {
-	width := s.width
-	if width == 0 {
-		width = s.bits / 8
-	}
+	order, width := s.order(), cmp.Or(s.width, s.bits/8)
 	var data []byte
 	for _, x := range samples {
+		var sample [8]byte
 		switch {
 		case s.tag == tagFloat && width == 4:
-			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
+			binary.LittleEndian.PutUint32(sample[:], math.Float32bits(x))
 		case s.tag == tagFloat:
-			data = binary.LittleEndian.AppendUint64(data, math.Float64bits(float64(x)))
+			binary.LittleEndian.PutUint64(sample[:], math.Float64bits(float64(x)))
 		case width == 1:
-			data = append(data, byte(int(math.Round(float64(x)*127))+128))
+			sample[0] = byte(int(math.Round(float64(x)*127)) + 128)
 		default:
-			v := int64(math.Round(float64(x) * math.Ldexp(0.999, 8*width-1)))
-			data = append(data, binary.LittleEndian.AppendUint64(nil, uint64(v))[:width]...)
+			binary.LittleEndian.PutUint64(sample[:], uint64(int64(math.Round(float64(x)*math.Ldexp(0.999, 8*width-1)))))
 		}
+		if order == binary.BigEndian {
+			slices.Reverse(sample[:width])
+		}
+		data = append(data, sample[:width]...)
 	}
-	align := s.align
-	if align == 0 {
-		align = width * s.channels
-	}
-	tag := s.tag
+	align, tag := cmp.Or(s.align, width*s.channels), s.tag
 	if s.extensible {
 		tag = tagExtensible
 	}
-	f := le16(tag)
-	f = append(f, le16(s.channels)...)
-	f = append(f, le32(s.rate)...)
-	f = append(f, le32(s.rate*align)...)
-	f = append(f, le16(align)...)
-	f = append(f, le16(s.bits)...)
+	format, _ := binary.Append(nil, order, struct {
+		Tag, Channels     uint16
+		Rate, BytesPerSec uint32
+		Align, Bits       uint16
+	}{uint16(tag), uint16(s.channels), uint32(s.rate), uint32(s.rate * align), uint16(align), uint16(s.bits)})
 	if s.extensible {
-		f = append(f, le16(22)...)
-		f = append(f, le16(s.bits)...)
-		f = append(f, le32(0)...)
-		f = append(f, le16(s.tag)...)
-		f = append(f, mediaGUID...)
-	}
-	id := s.id
-	if id == "" {
-		id = "RIFF"
+		format = order.AppendUint16(order.AppendUint16(format, 22), uint16(s.bits))
+		format = append(order.AppendUint16(order.AppendUint32(format, 0), uint16(s.tag)), mediaGUID...)
 	}
 	size := s.dataSize
 	if size == -1 {
 		size = int64(len(data))
 	}
-	b := append([]byte(id), le32(0x7fff)...)
-	b = append(b, "WAVE"...)
-	b = append(b, s.before...)
-	b = append(b, riffChunk("fmt ", f)...)
-	b = append(b, "data"...)
-	b = append(b, le32(int(size))...)
-	b = append(b, data...)
-	if len(data)%2 == 1 && len(s.after) > 0 {
-		b = append(b, 0)
+	if len(s.after) > 0 {
+		data = append(data, make([]byte, len(data)%2)...)
 	}
-	return append(b, s.after...)
+	return slices.Concat(order.AppendUint32([]byte(cmp.Or(s.id, "RIFF")), 0x7fff), []byte("WAVE"), s.before, s.chunk("fmt ", format),
+		order.AppendUint32([]byte("data"), uint32(size)), data, s.after)
 }
 
-// TestWAVFormats: every sample format, with 1, 2 and 6 channels, gives the same
-// audio, from a file and from a stream.
+// TestWAVFormats: every sample format, with 1, 2 and 6 channels and in both byte orders, gives
+// the same audio, from a file and from a stream.
 func TestWAVFormats(t *testing.T) {
 	want := capturetest.Tone(SampleRate, 440, 4001)
 	for _, f := range []struct {
@@ -116,49 +105,27 @@ func TestWAVFormats(t *testing.T) {
 		{tagFloat, 32, 0, 1e-6}, {tagFloat, 64, 0, 1e-6},
 	} {
 		for _, channels := range []int{1, 2, 6} {
-			for _, extensible := range []bool{false, true} {
-				name := fmt.Sprintf("tag %d, %d bits in %d, %d channels, extensible %v", f.tag, f.bits, f.width, channels, extensible)
-				var x []float32
-				for _, v := range want {
-					for c := range channels { // the mean is the tone
-						x = append(x, v+0.1*float32(c)-0.05*float32(channels-1))
+			for _, id := range []string{"RIFF", "RIFX"} {
+				for _, extensible := range []bool{false, true} {
+					name := fmt.Sprintf("%s, tag %d, %d bits in %d, %d channels, extensible %v", id, f.tag, f.bits, f.width, channels, extensible)
+					var x []float32
+					for _, v := range want {
+						for c := range channels { // the mean is the tone
+							x = append(x, v+0.1*float32(c)-0.05*float32(channels-1))
+						}
 					}
+					s := wavShape{id: id, tag: f.tag, bits: f.bits, width: f.width, channels: channels, rate: SampleRate, extensible: extensible, dataSize: -1}
+					s.before, s.after = s.chunk("JUNK", []byte("odd")), s.chunk("LIST", []byte("INFOabc"))
+					b := s.bytes(x)
+					d := mustDecode(t, name, b, false, 1000)
+					if f := d.format; f.Rate != SampleRate || f.Channels != channels || f.Notice != "" || f.Duration().Round(time.Millisecond) != 250*time.Millisecond || d.notices != "" {
+						t.Errorf("%s: %+v, %q", name, f, d.notices)
+					}
+					capturetest.Same(t, name, d.samples, want, f.within)
+					capturetest.Same(t, name+", as a stream", mustDecode(t, name, b, true, 77).samples, want, f.within)
 				}
-				b := wavShape{
-					tag: f.tag, bits: f.bits, width: f.width, channels: channels, rate: SampleRate, extensible: extensible, dataSize: -1,
-					before: riffChunk("JUNK", []byte("odd")), after: riffChunk("LIST", []byte("INFOabc")),
-				}.bytes(x)
-				d := mustDecode(t, name, b, false, 1000)
-				if f := d.format; f.Rate != SampleRate || f.Channels != channels || f.Notice != "" || f.Duration().Round(time.Millisecond) != 250*time.Millisecond {
-					t.Errorf("%s: %+v", name, f)
-				}
-				capturetest.Same(t, name, d.samples, want, f.within)
-				capturetest.Same(t, name+", as a stream", mustDecode(t, name, b, true, 77).samples, want, f.within)
 			}
 		}
-	}
-}
-
-// TestBigEndianWAV: the numbers of the header and the samples have their first byte first.
-func TestBigEndianWAV(t *testing.T) {
-	want := capturetest.Tone(SampleRate, 440, 4001)
-	for _, f := range []struct{ tag, bits int }{{tagPCM, 8}, {tagPCM, 16}, {tagPCM, 24}, {tagPCM, 32}, {tagFloat, 32}, {tagFloat, 64}} {
-		name, be := fmt.Sprintf("tag %d, %d bits", f.tag, f.bits), binary.BigEndian
-		little := wavShape{tag: f.tag, bits: f.bits, channels: 1, rate: SampleRate, dataSize: -1}.bytes(want)[44:]
-		for sample := range slices.Chunk(little, f.bits/8) {
-			slices.Reverse(sample)
-		}
-		b := []byte("RIFX\x00\x00\x7f\xffWAVELIST\x00\x00\x00\x04INFOfmt \x00\x00\x00\x10")
-		b = be.AppendUint16(be.AppendUint16(b, uint16(f.tag)), 1)
-		b = be.AppendUint32(be.AppendUint32(b, SampleRate), uint32(SampleRate*f.bits/8))
-		b = be.AppendUint16(be.AppendUint16(b, uint16(f.bits/8)), uint16(f.bits))
-		b = append(be.AppendUint32(append(b, "data"...), uint32(len(little))), little...)
-		d := mustDecode(t, name, b, false, 1000)
-		if d.format.Notice != "" || d.notices != "" {
-			t.Errorf("%s: %q, %q", name, d.format.Notice, d.notices)
-		}
-		capturetest.Same(t, name, d.samples, want, 0.01)
-		capturetest.Same(t, name+", as a stream", mustDecode(t, name, b, true, 77).samples, want, 0.01)
 	}
 }
 
