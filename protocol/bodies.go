@@ -170,21 +170,14 @@ func ValidateInput(body []byte) (json.RawMessage, *ValidationErrorResponse) {
 
 // ParseMediaLocation parses and checks the body of the media operations.
 func ParseMediaLocation(body []byte) (MediaLocation, *ValidationErrorResponse) {
-	var m MediaLocation
 	if bad := checkObject(bytes.TrimSpace(body)); bad != nil {
+		return MediaLocation{}, bad
+	}
+	f := fieldsOf(body)
+	m := MediaLocation{f.required("url")}
+	if bad := f.invalid(); bad != nil {
 		return m, bad
 	}
-	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(body, &fields) // it is a valid object
-	raw, ok := fields["url"]
-	if !ok {
-		return m, Invalid("url", "is required")
-	}
-	var url *string
-	if err := json.Unmarshal(raw, &url); err != nil || url == nil {
-		return m, Invalid("url", "must be a string")
-	}
-	m.URL = *url
 	return m, m.Validate()
 }
 

@@ -89,6 +89,12 @@ func TestFieldsOfEnrolmentsAreExact(t *testing.T) {
 	if bad == nil || bad.Errors[0] != (ValidationError{"voiceprints[0].label", "is required"}) {
 		t.Errorf("%v", bad)
 	}
+	_, _, bad = ParseEnrolment([]byte(`{"matching":{"exclusive":1},"voiceprints":[{"label":"Sam","voiceprint":7},{"label":"Sam","voiceprint":null}]}`))
+	want := []ValidationError{{"matching.exclusive", "must be true or false"}, {"voiceprints[0].voiceprint", "must be a string"},
+		{"voiceprints[1].voiceprint", "is required"}, {"voiceprints[1].label", "is the label of another voiceprint"}}
+	if bad == nil || !slices.Equal(bad.Errors, want) {
+		t.Errorf("%v", bad)
+	}
 }
 
 func TestVoiceprintLabel(t *testing.T) {

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -73,117 +72,79 @@ func ParseJob(kind string, body []byte) (r JobRequest, warnings []string, bad *V
 	if bad != nil {
 		return r, nil, bad
 	}
-	f := jobFields{}
-	_ = json.Unmarshal(input, &f.fields) // ValidateInput has accepted it
-	r.URL = f.text("url")
-	r.Model = f.text("model")
-	r.Webhook = f.text("webhook")
-	r.WebhookStatusOnly = f.flag("webhookStatusOnly")
-	if kind != JobVoiceprint {
-		r.NumSpeakers, r.MinSpeakers, r.MaxSpeakers = f.count("numSpeakers"), f.count("minSpeakers"), f.count("maxSpeakers")
-		r.Confidence, r.TurnLevelConfidence, r.Exclusive = f.flag("confidence"), f.flag("turnLevelConfidence"), f.flag("exclusive")
+	f := fieldsOf(input)
+	if r.URL = f.required("url"); r.URL != "" {
+		f.checkURL(r.URL)
 	}
+	r.Model = f.text("model")
+	if webhook := read[string](f, "webhook", notText); webhook != nil {
+		r.Webhook = *webhook
+		f.checkWeb("webhook", r.Webhook)
+	}
+	r.WebhookStatusOnly = f.flag("webhookStatusOnly")
 	switch kind {
 	case JobDiarize:
 		r.Transcription = f.flag("transcription")
-		r.WordsModel = f.wordsModel()
+		config := readOr[map[string]json.RawMessage](f, "transcriptionConfig", "must be an object")
+		r.WordsModel = fields{config, "transcriptionConfig.", f.errors}.text("model")
 	case JobIdentify:
 		if f.flag("transcription") {
-			f.warnings = append(f.warnings, "An identification has no transcription.")
+			warnings = append(warnings, "An identification has no transcription.")
+		}
+		if r.Enrolment = f.enrolment(); !f.given("voiceprints") {
+			f.refuse("voiceprints", "is required")
 		}
 	}
-	f.checkAddresses(&r)
-	f.checkCounts(&r)
-	if len(f.errors) > 0 {
-		return r, nil, &ValidationErrorResponse{Message: "Invalid request", Errors: f.errors}
+	if kind != JobVoiceprint {
+		r.Confidence, r.TurnLevelConfidence, r.Exclusive = f.flag("confidence"), f.flag("turnLevelConfidence"), f.flag("exclusive")
+		warnings = append(warnings, f.countSpeakers(&r)...)
 	}
-	if kind == JobIdentify {
-		e, _, bad := ParseEnrolment(input)
-		if bad != nil {
-			return r, nil, bad
+	return r, warnings, f.invalid()
+}
+
+// countSpeakers reads the numbers of speakers. Those that contradict each other are refused,
+// and those that are too large are cut; where that changes the result there is a warning.
+func (f fields) countSpeakers(r *JobRequest) (warnings []string) {
+	r.NumSpeakers, r.MinSpeakers, r.MaxSpeakers = f.count("numSpeakers"), f.count("minSpeakers"), f.count("maxSpeakers")
+	if r.MaxSpeakers > 0 && r.MinSpeakers > r.MaxSpeakers {
+		f.refuse("minSpeakers", "must not be above maxSpeakers")
+		f.refuse("maxSpeakers", "must not be below minSpeakers")
+	}
+	if n := r.NumSpeakers; n > 0 && (n < r.MinSpeakers || r.MaxSpeakers > 0 && n > r.MaxSpeakers) {
+		f.refuse("numSpeakers", "must be within minSpeakers and maxSpeakers")
+	}
+	cut := func(name string, n *int) {
+		if *n > MaxJobSpeakers {
+			warnings = append(warnings, fmt.Sprintf("%s is %s, but at most %d speakers are told apart.", name, Clean(string(f.values[name]), 40), MaxJobSpeakers))
+			*n = MaxJobSpeakers
 		}
-		if len(e.Voiceprints) == 0 {
-			return r, nil, Invalid("voiceprints", "is required")
-		}
-		r.Enrolment = e
 	}
-	return r, f.warnings, nil
+	cut("numSpeakers", &r.NumSpeakers)
+	cut("minSpeakers", &r.MinSpeakers)
+	r.MaxSpeakers = min(r.MaxSpeakers, MaxJobSpeakers)
+	return warnings
 }
 
-// jobFields reads the fields of a request and notes what is wrong with them.
-type jobFields struct {
-	fields   map[string]json.RawMessage
-	errors   []ValidationError
-	warnings []string
-}
-
-func (f *jobFields) refuse(field, format string, args ...any) {
-	f.errors = append(f.errors, Invalid(field, format, args...).Errors...)
-}
-
-func (f *jobFields) text(field string) string { return readField[string](f, field, "must be a string") }
-func (f *jobFields) flag(field string) bool {
-	return readField[bool](f, field, "must be true or false")
-}
-
-func readField[T any](f *jobFields, field, wrong string) (value T) {
-	raw := f.fields[field]
-	if given(raw) && json.Unmarshal(raw, &value) != nil {
-		f.refuse(field, "%s", wrong)
-	}
-	return value
-}
-
-// wordsModel reads the model of transcriptionConfig, whose other fields are ignored.
-func (f *jobFields) wordsModel() string {
-	raw := f.fields["transcriptionConfig"]
-	if !given(raw) {
-		return ""
-	}
-	config := jobFields{}
-	if json.Unmarshal(raw, &config.fields) != nil {
-		f.refuse("transcriptionConfig", "must be an object")
-		return ""
-	}
-	model := config.text("model")
-	if len(config.errors) > 0 {
-		f.refuse("transcriptionConfig.model", "must be a string")
-	}
-	return model
-}
-
-// count reads a number of speakers. One that is too large is cut later.
-func (f *jobFields) count(field string) int {
-	raw := f.fields[field]
-	if !given(raw) {
+// count reads a number of speakers.
+func (f fields) count(name string) int {
+	const wrong = "must be a whole number of 1 or more"
+	switch n := read[float64](f, name, wrong); {
+	case n == nil:
 		return 0
-	}
-	var n float64
-	if json.Unmarshal(raw, &n) != nil || n != math.Trunc(n) || n < 1 {
-		f.refuse(field, "must be a whole number of 1 or more")
+	case *n != math.Trunc(*n) || *n < 1:
+		f.refuse(name, wrong)
 		return 0
-	}
-	return int(min(n, math.MaxInt32))
-}
-
-func (f *jobFields) checkAddresses(r *JobRequest) {
-	switch {
-	case !given(f.fields["url"]):
-		f.refuse("url", "is required")
-	case r.URL == "" && len(f.errors) > 0: // not a string
-	case isWeb(r.URL):
-		if err := checkWeb(r.URL); err != nil {
-			f.refuse("url", "%v", err)
-		}
 	default:
-		if bad := (MediaLocation{r.URL}).Validate(); bad != nil {
-			f.errors = append(f.errors, bad.Errors...)
-		}
+		return int(min(*n, math.MaxInt32))
 	}
-	if bytes.HasPrefix(f.fields["webhook"], []byte{'"'}) { // else refused, or not given
-		if err := checkWeb(r.Webhook); err != nil {
-			f.refuse("webhook", "%v", err)
-		}
+}
+
+// checkURL refuses what is neither a media location nor an http address.
+func (f fields) checkURL(address string) {
+	if isWeb(address) {
+		f.checkWeb("url", address)
+	} else if bad := (MediaLocation{address}).Validate(); bad != nil {
+		*f.errors = append(*f.errors, bad.Errors...)
 	}
 }
 
@@ -193,42 +154,19 @@ func isWeb(address string) bool {
 	return strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")
 }
 
-// checkWeb checks the form of an http address.
-func checkWeb(address string) error {
+// checkWeb refuses what is not an http address.
+func (f fields) checkWeb(name, address string) {
 	u, err := url.Parse(address)
 	switch {
 	case len(address) > maxJobURL:
-		return fmt.Errorf("must have at most %d characters", maxJobURL)
+		f.refuse(name, "must have at most %d characters", maxJobURL)
 	case err != nil || u.Hostname() == "" || !isWeb(address):
-		return fmt.Errorf("must be an http or https address")
+		f.refuse(name, "must be an http or https address")
 	case u.User != nil:
-		return fmt.Errorf("must not contain credentials")
+		f.refuse(name, "must not contain credentials")
 	case !ValidPort(u):
-		return fmt.Errorf("must have a port from 1 to 65535")
+		f.refuse(name, "must have a port from 1 to 65535")
 	}
-	return nil
-}
-
-// checkCounts refuses numbers that contradict each other, and cuts those that
-// are too large.
-func (f *jobFields) checkCounts(r *JobRequest) {
-	if r.MaxSpeakers > 0 && r.MinSpeakers > r.MaxSpeakers {
-		f.refuse("minSpeakers", "must not be above maxSpeakers")
-		f.refuse("maxSpeakers", "must not be below minSpeakers")
-	}
-	if n := r.NumSpeakers; n > 0 && (n < r.MinSpeakers || r.MaxSpeakers > 0 && n > r.MaxSpeakers) {
-		f.refuse("numSpeakers", "must be within minSpeakers and maxSpeakers")
-	}
-	r.NumSpeakers, r.MinSpeakers = f.cut("numSpeakers", r.NumSpeakers), f.cut("minSpeakers", r.MinSpeakers)
-	r.MaxSpeakers = min(r.MaxSpeakers, MaxJobSpeakers)
-}
-
-// cut returns n, or the largest number of speakers and a warning.
-func (f *jobFields) cut(field string, n int) int {
-	if n > MaxJobSpeakers {
-		f.warnings = append(f.warnings, fmt.Sprintf("%s is %s, but at most %d speakers are told apart.", field, Clean(string(f.fields[field]), 40), MaxJobSpeakers))
-	}
-	return min(n, MaxJobSpeakers)
 }
 
 // JobAccepted is the response body of the operations that create a job.

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -43,87 +42,68 @@ type Enrolment struct {
 // themselves, which are personal data and are not returned; their labels stay.
 // Null means that a field is not given. What a voiceprint contains is not checked.
 func ParseEnrolment(input json.RawMessage) (e Enrolment, shown json.RawMessage, bad *ValidationErrorResponse) {
-	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(input, &fields)
-	if raw := fields["matching"]; given(raw) {
-		if e.Matching, bad = parseMatching(raw); bad != nil {
-			return e, nil, bad
-		}
+	f := fieldsOf(input)
+	e = f.enrolment()
+	if bad = f.invalid(); bad != nil {
+		return e, nil, bad
 	}
-	raw, named := fields["voiceprints"]
-	if !given(raw) {
-		if named { // of fields of one name the last counts, and an earlier one may have voiceprints
-			input, _ = json.Marshal(fields)
-		}
+	if _, named := f.values["voiceprints"]; !named {
 		return e, input, nil
 	}
-	var list []map[string]json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		return e, nil, Invalid("voiceprints", voiceprintsForm)
-	}
-	if len(list) == 0 || len(list) > MaxVoiceprints {
-		return e, nil, Invalid("voiceprints", "must have 1 to %d entries", MaxVoiceprints)
-	}
-	labels := map[string]bool{}
-	var left []map[string]string
-	for i, entry := range list {
-		field := fmt.Sprintf("voiceprints[%d]", i)
-		var v LabelledVoiceprint
-		if readFields(entry, map[string]any{"label": &v.Label, "voiceprint": &v.Voiceprint}) != nil {
-			return e, nil, Invalid("voiceprints", voiceprintsForm)
+	// Of fields of one name the last counts, which may be null; an earlier one may have
+	// voiceprints.
+	if f.given("voiceprints") {
+		var left []map[string]string
+		for _, v := range e.Voiceprints {
+			left = append(left, map[string]string{"label": v.Label})
 		}
-		switch {
-		case !given(entry["label"]):
-			return e, nil, Invalid(field+".label", "is required")
-		case CheckVoiceprintLabel(v.Label) != nil:
-			return e, nil, Invalid(field+".label", "%v", CheckVoiceprintLabel(v.Label))
-		case labels[v.Label]:
-			return e, nil, Invalid(field+".label", "is the label of another voiceprint")
-		case v.Voiceprint == "":
-			return e, nil, Invalid(field+".voiceprint", "is required")
-		case utf8.RuneCountInString(v.Voiceprint) > MaxVoiceprint:
-			return e, nil, Invalid(field+".voiceprint", "must have at most %d characters", MaxVoiceprint)
-		}
-		labels[v.Label] = true
-		e.Voiceprints = append(e.Voiceprints, v)
-		left = append(left, map[string]string{"label": v.Label})
+		f.values["voiceprints"], _ = json.Marshal(left) // strings and valid JSON always marshal
 	}
-	fields["voiceprints"], _ = json.Marshal(left) // strings and valid JSON always marshal
-	shown, _ = json.Marshal(fields)
+	shown, _ = json.Marshal(f.values)
 	return e, shown, nil
 }
 
 const voiceprintsForm = "must be an array of objects with the strings label and voiceprint"
 
-// readFields reads fields by their exact names; a struct would also take names in other
-// letters, such as "Label".
-func readFields(fields map[string]json.RawMessage, to map[string]any) error {
-	for name, value := range to {
-		if raw := fields[name]; given(raw) {
-			if err := json.Unmarshal(raw, value); err != nil {
-				return err
-			}
+func (f fields) enrolment() (e Enrolment) {
+	if m := read[map[string]json.RawMessage](f, "matching", "must be an object with the number threshold and the boolean exclusive"); m != nil {
+		e.Matching = fields{*m, "matching.", f.errors}.matching()
+	}
+	list := read[[]map[string]json.RawMessage](f, "voiceprints", voiceprintsForm)
+	if list == nil {
+		return e
+	}
+	if len(*list) == 0 || len(*list) > MaxVoiceprints {
+		f.refuse("voiceprints", "must have 1 to %d entries", MaxVoiceprints)
+		return e
+	}
+	labels := map[string]bool{}
+	for i, values := range *list {
+		entry := fields{values, fmt.Sprintf("voiceprints[%d].", i), f.errors}
+		v := LabelledVoiceprint{entry.required("label"), entry.required("voiceprint")}
+		switch err := CheckVoiceprintLabel(v.Label); {
+		case v.Label == "": // it was refused
+		case err != nil:
+			entry.refuse("label", "%v", err)
+		case labels[v.Label]:
+			entry.refuse("label", "is the label of another voiceprint")
 		}
+		labels[v.Label] = true
+		if utf8.RuneCountInString(v.Voiceprint) > MaxVoiceprint {
+			entry.refuse("voiceprint", "must have at most %d characters", MaxVoiceprint)
+		}
+		e.Voiceprints = append(e.Voiceprints, v)
 	}
-	return nil
+	return e
 }
 
-func given(raw json.RawMessage) bool {
-	return len(raw) > 0 && !bytes.Equal(bytes.TrimSpace(raw), []byte("null"))
-}
-
-func parseMatching(raw json.RawMessage) (*Matching, *ValidationErrorResponse) {
-	var m Matching
-	var fields map[string]json.RawMessage
-	switch {
-	case json.Unmarshal(raw, &fields) != nil:
-		return nil, Invalid("matching", "must be an object with the number threshold and the boolean exclusive")
-	case readFields(fields, map[string]any{"threshold": &m.Threshold}) != nil, m.Threshold != nil && (*m.Threshold < 0 || *m.Threshold > 100):
-		return nil, Invalid("matching.threshold", "must be a number from 0 to 100")
-	case readFields(fields, map[string]any{"exclusive": &m.Exclusive}) != nil:
-		return nil, Invalid("matching.exclusive", "must be true or false")
+func (f fields) matching() *Matching {
+	const wrong = "must be a number from 0 to 100"
+	m := &Matching{read[float64](f, "threshold", wrong), read[bool](f, "exclusive", notFlag)}
+	if t := m.Threshold; t != nil && (*t < 0 || *t > 100) {
+		f.refuse("threshold", wrong)
 	}
-	return &m, nil
+	return m
 }
 
 // beginsWithSpeaker also matches letters that are another case of these, such as the long s.
