@@ -68,13 +68,14 @@ func (e Event) IsTurn() bool {
 	return e.Err == "" && (e.Type == TypeSpeakerStart || e.Type == TypeSpeakerEnd)
 }
 
-// speakerJSON is the JSON form of a start or an end.
-type speakerJSON struct {
-	Type string           `json:"type"`
-	Data *speakerDataJSON `json:"data"`
+// withData is the JSON form of a message with data.
+type withData[T any] struct {
+	Type string `json:"type"`
+	Data *T     `json:"data"`
 }
 
-type speakerDataJSON struct {
+// speakerData is the data of a start or an end.
+type speakerData struct {
 	Timestamp *float64        `json:"timestamp"`
 	Speaker   *string         `json:"speaker"`
 	Match     json.RawMessage `json:"match,omitempty"` // a string; null = no longer
@@ -94,26 +95,21 @@ func NewMatchEvent(seconds float64, speaker, match string) Event {
 // Moved is a start or an end at another time in seconds, or with another label.
 func (e Event) Moved(seconds float64, speaker string) Event {
 	e.Timestamp, e.Speaker = Round1ms(seconds), speaker
-	data := &speakerDataJSON{Timestamp: &e.Timestamp, Speaker: &e.Speaker}
+	data := &speakerData{Timestamp: &e.Timestamp, Speaker: &e.Speaker}
 	switch {
 	case e.Unmatched:
 		data.Match = json.RawMessage("null")
 	case e.Match != "":
 		data.Match, _ = json.Marshal(e.Match) // a string always marshals
 	}
-	return withRaw(e, speakerJSON{e.Type, data})
+	return withRaw(e, withData[speakerData]{e.Type, data})
 }
 
 // maxTranscript bounds the transcript of a turn, in characters.
 const maxTranscript = 64 << 10
 
-// textJSON is the JSON form of a text.
-type textJSON struct {
-	Type string        `json:"type"`
-	Data *textDataJSON `json:"data"`
-}
-
-type textDataJSON struct {
+// textData is the data of a text.
+type textData struct {
 	Speaker *string  `json:"speaker"`
 	Start   *float64 `json:"start"`
 	End     *float64 `json:"end"`
@@ -123,11 +119,11 @@ type textDataJSON struct {
 // NewTextEvent builds the message with the transcript of a finished turn.
 func NewTextEvent(t Turn) Event {
 	t.Start, t.End, t.Text = Round1ms(t.Start), Round1ms(t.End), Clean(t.Text, maxTranscript)
-	return withRaw(Event{Type: TypeText, Transcript: t}, textJSON{TypeText, &textDataJSON{&t.Speaker, &t.Start, &t.End, &t.Text}})
+	return withRaw(Event{Type: TypeText, Transcript: t}, withData[textData]{TypeText, &textData{&t.Speaker, &t.Start, &t.End, &t.Text}})
 }
 
 func (e *Event) fillText(raw []byte) error {
-	var w textJSON
+	var w withData[textData]
 	if err := e.decode(raw, &w); err != nil {
 		return err
 	}
@@ -208,7 +204,7 @@ func (e *Event) decode(raw []byte, form any) error {
 }
 
 func (e *Event) fillSpeaker(raw []byte) error {
-	var w speakerJSON
+	var w withData[speakerData]
 	if err := e.decode(raw, &w); err != nil {
 		return err
 	}
@@ -289,19 +285,14 @@ type StreamState struct {
 	Timestamp float64 `json:"timestamp"`
 }
 
-type streamStateJSON struct {
-	Type string       `json:"type"`
-	Data *StreamState `json:"data"`
-}
-
 // NewStreamStateEvent builds a message with a state.
 func NewStreamStateEvent(s StreamState) Event {
-	return withRaw(Event{Type: TypeStreamState, State: &s}, streamStateJSON{TypeStreamState, &s})
+	return withRaw(Event{Type: TypeStreamState, State: &s}, withData[StreamState]{TypeStreamState, &s})
 }
 
 // fillState leaves out an invalid state, which is no error: it is of a newer service.
 func (e *Event) fillState(raw []byte) {
-	var w streamStateJSON
+	var w withData[StreamState]
 	if json.Unmarshal(raw, &w) == nil && w.Data != nil && w.Data.Timestamp >= 0 && w.Data.Timestamp <= MaxTimestamp {
 		e.State = w.Data
 	}
