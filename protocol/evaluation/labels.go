@@ -82,18 +82,12 @@ func Labels(ref, hyp []protocol.FileTurn, uem []protocol.UEMRegion) (report Labe
 	return report
 }
 
-// utterance is an interval of a speaker's single-speaker speech with its labels.
-type utterance struct {
-	start, end float64
-	labels     []int
-}
-
 func (r *recording) stability() LabelReport {
 	var report LabelReport
 	shared, single := r.matrix(), r.matrix()
-	spoken := make([]float64, len(r.ref))
-	used := make([]bool, len(r.hyp))
-	utterances := make([][]utterance, len(r.ref))
+	spoken := make([]float64, len(r.ref.names))
+	used := make([]bool, len(r.hyp.names))
+	utterances := make([][]interval, len(r.ref.names)) // the single-speaker speech of each speaker
 	r.sweep(0, func(p *interval) {
 		for _, l := range p.labels {
 			used[l] = true
@@ -106,7 +100,7 @@ func (r *recording) stability() LabelReport {
 		}
 		if len(p.speakers) == 1 {
 			s := p.speakers[0]
-			utterances[s] = append(utterances[s], utterance{p.start, p.end, append([]int(nil), p.labels...)})
+			utterances[s] = append(utterances[s], interval{start: p.start, end: p.end, labels: slices.Clone(p.labels)})
 			for _, l := range p.labels {
 				single[s][l] += p.seconds()
 			}
@@ -119,7 +113,7 @@ func (r *recording) stability() LabelReport {
 		}
 	}
 	labelOf := mapping(shared)
-	for s := range r.ref {
+	for s := range r.ref.names {
 		if spoken[s] == 0 {
 			continue // not in the scored regions
 		}
@@ -158,7 +152,7 @@ func substantial(seconds []float64) int {
 }
 
 // switches counts how often the label changes, and the seconds that have one.
-func switches(utterances []utterance) (n int, matched float64) {
+func switches(utterances []interval) (n int, matched float64) {
 	confirmed, current, lasted, end := -1, -1, 0.0, 0.0
 	confirm := func() {
 		if lasted < minSwitch || current == confirmed {
@@ -173,7 +167,7 @@ func switches(utterances []utterance) (n int, matched float64) {
 		if len(u.labels) == 0 {
 			continue
 		}
-		matched += u.end - u.start
+		matched += u.seconds()
 		if same := slices.Contains(u.labels, current); !same || u.start > end {
 			confirm()
 			lasted = 0
@@ -181,7 +175,7 @@ func switches(utterances []utterance) (n int, matched float64) {
 				current = u.labels[0]
 			}
 		}
-		lasted += u.end - u.start
+		lasted += u.seconds()
 		end = u.end
 	}
 	confirm()
@@ -189,8 +183,8 @@ func switches(utterances []utterance) (n int, matched float64) {
 }
 
 // returns counts the returns of a speaker, and those under the label of before.
-func (r *recording) returns(speaker int, utterances []utterance) (returns, kept int) {
-	turns := r.ref[speaker]
+func (r *recording) returns(speaker int, utterances []interval) (returns, kept int) {
+	turns := r.ref.turns[speaker]
 	for i := 1; i < len(turns); i++ {
 		if turns[i].start-turns[i-1].end <= returnSilence {
 			continue
@@ -202,7 +196,7 @@ func (r *recording) returns(speaker int, utterances []utterance) (returns, kept 
 				break
 			}
 		}
-		before, after := make([]float64, len(r.hyp)), make([]float64, len(r.hyp))
+		before, after := make([]float64, len(r.hyp.names)), make([]float64, len(r.hyp.names))
 		spoken := 0.0
 		for _, u := range utterances {
 			switch {
@@ -210,7 +204,7 @@ func (r *recording) returns(speaker int, utterances []utterance) (returns, kept 
 				credit(before, u, u.end)
 			case u.start >= turns[i].start && u.start < until && spoken < returnSpeech:
 				credit(after, u, u.start+returnSpeech-spoken)
-				spoken += u.end - u.start
+				spoken += u.seconds()
 			}
 		}
 		old, new := most(before), most(after)
@@ -226,7 +220,7 @@ func (r *recording) returns(speaker int, utterances []utterance) (returns, kept 
 }
 
 // credit adds an utterance, up to a time, to the seconds of its labels.
-func credit(seconds []float64, u utterance, until float64) {
+func credit(seconds []float64, u interval, until float64) {
 	for _, l := range u.labels {
 		seconds[l] += min(u.end, until) - u.start
 	}

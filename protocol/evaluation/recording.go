@@ -14,14 +14,17 @@ import (
 
 type span struct{ start, end float64 }
 
-// recording is one file. For each speaker and each label, numbered in order of
-// name, it has the turns in order of time, merged where they touch.
+// recording is one file: the speakers of the reference and the labels of the hypothesis.
 type recording struct {
 	file     string
-	speakers []string
-	labels   []string
-	ref, hyp [][]span
+	ref, hyp side
 	regions  []span
+}
+
+// side has names in order, and for each the turns in order of time, merged where they touch.
+type side struct {
+	names []string
+	turns [][]span
 }
 
 // recordings sorts turns and regions by file, files in order of name. With a
@@ -42,68 +45,52 @@ func recordings(ref, hyp []protocol.FileTurn, uem []protocol.UEMRegion) []*recor
 		r.regions = append(r.regions, span{u.Start, u.End})
 	}
 	known := func(file string) bool { return uem == nil || byFile[file] != nil }
-	refs, hyps := bySpeaker(ref, known), bySpeaker(hyp, known)
-	for file, speakers := range refs {
-		r := of(file)
-		r.speakers, r.ref = inOrder(speakers)
+	for _, t := range inOrder(ref) {
+		if known(t.File) {
+			of(t.File).ref.add(t.Turn)
+		}
 	}
-	for file, labels := range hyps {
-		r := of(file)
-		r.labels, r.hyp = inOrder(labels)
+	for _, t := range inOrder(hyp) {
+		if known(t.File) {
+			of(t.File).hyp.add(t.Turn)
+		}
 	}
-
-	all := make([]*recording, 0, len(byFile))
-	for _, r := range byFile {
+	all := slices.SortedFunc(maps.Values(byFile), func(a, b *recording) int { return cmp.Compare(a.file, b.file) })
+	for _, r := range all {
 		if uem == nil {
 			r.regions = r.extent()
 		}
-		all = append(all, r)
 	}
-	slices.SortFunc(all, func(a, b *recording) int { return cmp.Compare(a.file, b.file) })
 	return all
 }
 
-func bySpeaker(turns []protocol.FileTurn, known func(string) bool) map[string]map[string][]span {
-	files := map[string]map[string][]span{}
-	for _, t := range turns {
-		if !known(t.File) {
-			continue
-		}
-		if files[t.File] == nil {
-			files[t.File] = map[string][]span{}
-		}
-		files[t.File][t.Speaker] = append(files[t.File][t.Speaker], span{t.Start, t.End})
-	}
-	return files
+// inOrder sorts turns by speaker, and those of one by time.
+func inOrder(turns []protocol.FileTurn) []protocol.FileTurn {
+	return slices.SortedFunc(slices.Values(turns), func(a, b protocol.FileTurn) int {
+		return cmp.Or(cmp.Compare(a.Speaker, b.Speaker), cmp.Compare(a.Start, b.Start))
+	})
 }
 
-func inOrder(turns map[string][]span) (names []string, merged [][]span) {
-	names = slices.Sorted(maps.Keys(turns))
-	for _, name := range names {
-		merged = append(merged, merge(turns[name]))
+// add adds the next turn of a file in that order.
+func (s *side) add(t protocol.Turn) {
+	n := len(s.names)
+	if n == 0 || s.names[n-1] != t.Speaker {
+		s.names, s.turns = append(s.names, t.Speaker), append(s.turns, []span{{t.Start, t.End}})
+		return
 	}
-	return names, merged
-}
-
-// merge sorts spans and joins those that touch or overlap.
-func merge(spans []span) []span {
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
-	merged := spans[:0]
-	for _, s := range spans {
-		if n := len(merged); n > 0 && s.start <= merged[n-1].end {
-			merged[n-1].end = max(merged[n-1].end, s.end)
-			continue
-		}
-		merged = append(merged, s)
+	turns := s.turns[n-1]
+	if last := &turns[len(turns)-1]; t.Start <= last.end {
+		last.end = max(last.end, t.End)
+		return
 	}
-	return merged
+	s.turns[n-1] = append(turns, span{t.Start, t.End})
 }
 
 // extent is from the first turn's start to the last one's end, of either side.
 func (r *recording) extent() []span {
 	all := span{math.Inf(1), math.Inf(-1)}
-	for _, side := range [][][]span{r.ref, r.hyp} {
-		for _, turns := range side {
+	for _, s := range []side{r.ref, r.hyp} {
+		for _, turns := range s.turns {
 			all.start = min(all.start, turns[0].start)
 			all.end = max(all.end, turns[len(turns)-1].end)
 		}
@@ -148,7 +135,7 @@ func (r *recording) sweep(collar float64, visit func(*interval)) {
 	add := func(start, end float64, side uint8, who int) {
 		edges = append(edges, edge{start, side, true, int32(who)}, edge{end, side, false, int32(who)})
 	}
-	for who, turns := range r.ref {
+	for who, turns := range r.ref.turns {
 		for _, t := range turns {
 			add(t.start, t.end, inReference, who)
 			if collar > 0 {
@@ -157,7 +144,7 @@ func (r *recording) sweep(collar float64, visit func(*interval)) {
 			}
 		}
 	}
-	for who, turns := range r.hyp {
+	for who, turns := range r.hyp.turns {
 		for _, t := range turns {
 			add(t.start, t.end, inHypothesis, who)
 		}

@@ -73,7 +73,7 @@ func Score(ref, hyp []protocol.FileTurn, uem []protocol.UEMRegion, o Options) (R
 	report := Report{Files: make([]FileResult, 0, len(all))}
 	referenced := false
 	for _, r := range all {
-		referenced = referenced || len(r.ref) > 0
+		referenced = referenced || len(r.ref.names) > 0
 		result := r.score(o)
 		report.Total.add(result.Result)
 		report.Files = append(report.Files, result)
@@ -107,7 +107,7 @@ func (r *recording) score(o Options) FileResult {
 	result := FileResult{File: r.file, Mapping: map[string]string{}}
 	for s, l := range labelOf {
 		if l >= 0 {
-			result.Mapping[r.speakers[s]] = r.labels[l]
+			result.Mapping[r.ref.names[s]] = r.hyp.names[l]
 		}
 	}
 	scored(func(p *interval) {
@@ -130,9 +130,9 @@ func (r *recording) score(o Options) FileResult {
 }
 
 func (r *recording) matrix() [][]float64 {
-	m := make([][]float64, len(r.ref))
+	m := make([][]float64, len(r.ref.names))
 	for i := range m {
-		m[i] = make([]float64, len(r.hyp))
+		m[i] = make([]float64, len(r.hyp.names))
 	}
 	return m
 }
