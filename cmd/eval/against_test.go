@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"hubbub/protocol/evaluation"
 	"hubbub/protocol/testkit"
 )
 
@@ -18,8 +19,8 @@ func TestAgainst(t *testing.T) {
 	earlier := tables(t, "--dir", dir, "--sets", "real-dev")
 	now := earlier[0].Sets[0].EachRecording[0]
 	now.DER -= 0.02
-	other := figures{Name: "other", DER: 0.5}
-	earlier[0].Sets[0].EachRecording = []figures{other, now}
+	of := func(der float64) figures { return figures{Name: "other", Result: evaluation.Result{DER: der}} }
+	earlier[0].Sets[0].EachRecording = []figures{of(0.5), now}
 	raw := testkit.Must(json.Marshal(earlier))(t)
 	path := filepath.Join(t.TempDir(), "earlier.json")
 	testkit.NoError(t, os.WriteFile(path, raw, 0o600))
@@ -31,7 +32,7 @@ func TestAgainst(t *testing.T) {
 	}
 
 	var w bytes.Buffer
-	is, was := []figures{{DER: 0.3}, {DER: 0.2}, {DER: 0.1}}, []figures{{DER: 0.2}, {DER: 0.2}, {DER: 0.2}}
+	is, was := []figures{of(0.3), of(0.2), of(0.1)}, []figures{of(0.2), of(0.2), of(0.2)}
 	differenceRow(&w, "x", is, was)
 	if got := w.String(); !strings.HasPrefix(got, "x\t3\t+0.00 ± 5.77\t") {
 		t.Errorf("%q, want 0 ± 5.77", got)

@@ -106,17 +106,14 @@ func clusterVoices(w *windows) (centroids [clustering.MaxSpeakers][]clustering.T
 	}
 	const lag = 150 // frames
 	committed := 0
-	for _, step := range w.steps {
-		if step == nil {
-			continue
-		}
-		c.Add(step)
+	for _, due := range w.Due {
+		c.Add(due.Window)
 		for k := range c.Speakers() {
-			if s := c.Centroid(step, k); len(centroids[k]) < len(calibrateAt) && s.Duration >= calibrateAt[len(centroids[k])] {
+			if s := c.Centroid(due.Window, k); len(centroids[k]) < len(calibrateAt) && s.Duration >= calibrateAt[len(centroids[k])] {
 				centroids[k] = append(centroids[k], s)
 			}
 		}
-		end := step.First + len(step.SpeechProbability) - lag
+		end := due.First + len(due.SpeechProbability) - lag
 		if end <= committed {
 			continue
 		}

@@ -77,11 +77,7 @@ func (r *decoderRecord) addRecording(ctx context.Context, w *windows, data io.Wr
 	if err != nil {
 		return err
 	}
-	for i, step := range w.steps {
-		if step != nil {
-			pass.Add(step, i == len(w.steps)-1)
-		}
-	}
+	w.addTo(pass)
 	result, err := pass.Finish(ctx)
 	if err != nil {
 		return err
@@ -103,15 +99,11 @@ const (
 func (r *decoderRecord) addWindows(_ context.Context, w *windows, data io.Writer) error {
 	c := clustering.New(clustering.Default(), clustering.MaxSpeakers)
 	var input clustering.DecoderInput
-	n := 0
-	for _, step := range w.steps {
-		if step == nil {
-			continue
-		}
-		c.Add(step)
-		first := step.First + len(step.SpeechProbability) - liveFrames
+	for n, due := range w.Due {
+		c.Add(due.Window)
+		first := due.First + len(due.SpeechProbability) - liveFrames
 		c.Discard(first - decoder.Split)
-		if n++; n%liveHop != 0 {
+		if (n+1)%liveHop != 0 {
 			continue
 		}
 		c.DecoderInput(first, &input)

@@ -100,7 +100,8 @@ func (ev *evaluator) measureNames(ctx context.Context, e *enrolment) (rows []nam
 	return rows, nil
 }
 
-// recogniseAll runs one meeting without enrolled people, and with each number of them.
+// recogniseAll runs one meeting without enrolled people, and with each number of them once for each threshold, with a last
+// result for perfect names.
 func (ev *evaluator) recogniseAll(ctx context.Context, e *enrolment, w *windows) ([][]recognised, error) {
 	_, _, hyp, err := ev.runNamed(ctx, w, nil, 100)
 	if err != nil {
@@ -112,9 +113,15 @@ func (ev *evaluator) recogniseAll(ctx context.Context, e *enrolment, w *windows)
 	}
 	all := make([][]recognised, len(enrolledSizes))
 	for n, size := range enrolledSizes {
-		if all[n], err = ev.recognise(ctx, w, e.of(w.rec.name, size), without); err != nil {
-			return nil, err
+		people, perfect := e.of(w.rec.name, size), recognised{}
+		for _, threshold := range ev.thresholds {
+			var named recognised
+			if named, perfect, err = ev.recognise(ctx, w, people, threshold, without); err != nil {
+				return nil, err
+			}
+			all[n] = append(all[n], named)
 		}
+		all[n] = append(all[n], perfect)
 	}
 	return all, nil
 }
@@ -129,22 +136,8 @@ func score(w *windows, hyp []protocol.FileTurn) (share, error) {
 	return share{r.Seconds.Miss + r.Seconds.FalseAlarm + r.Seconds.Confusion, r.Total}, nil
 }
 
-// recognise runs one meeting with the enrolled people, once for each threshold. The last result is
-// that of perfect names.
-func (ev *evaluator) recognise(ctx context.Context, w *windows, people []voiceprint.Person, without share) (all []recognised, err error) {
-	var perfect recognised
-	for _, threshold := range ev.thresholds {
-		var named recognised
-		if named, perfect, err = ev.recogniseAt(ctx, w, people, threshold, without); err != nil {
-			return nil, err
-		}
-		all = append(all, named)
-	}
-	return append(all, perfect), nil
-}
-
-// recogniseAt is one meeting with the names of the engine, and with perfect names.
-func (ev *evaluator) recogniseAt(ctx context.Context, w *windows, people []voiceprint.Person, threshold float64, without share) (decided, perfect recognised, err error) {
+// recognise is one meeting with the names of the engine, and with perfect names.
+func (ev *evaluator) recognise(ctx context.Context, w *windows, people []voiceprint.Person, threshold float64, without share) (decided, perfect recognised, err error) {
 	events, emitted, hyp, err := ev.runNamed(ctx, w, people, threshold)
 	if err != nil {
 		return decided, perfect, err

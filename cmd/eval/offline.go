@@ -12,7 +12,7 @@ import (
 // runOffline runs the second pass over a recording, or over its stored windows.
 func (ev *evaluator) runOffline(ctx context.Context, r recording, samples []float32) (outcome, []protocol.FileTurn, error) {
 	stored := ev.stored[r.audio]
-	o := outcome{name: r.name, seconds: float64(max(len(samples), stored.samples)) / engine.SampleRate}
+	o := outcome{name: r.name, seconds: float64(max(len(samples), stored.Samples)) / engine.SampleRate}
 	params := offline.Default()
 	for _, text := range ev.set {
 		if err := setParam(&params, text); err != nil {
@@ -35,11 +35,7 @@ func (ev *evaluator) runOffline(ctx context.Context, r recording, samples []floa
 	defer runtime.UnlockOSThread()
 	begin := threadTime()
 	pass.Push(samples)
-	for i, w := range stored.steps {
-		if w != nil {
-			pass.Add(w, i == len(stored.steps)-1)
-		}
-	}
+	stored.addTo(pass)
 	result, err := pass.Finish(ctx)
 	if err != nil {
 		return o, nil, err

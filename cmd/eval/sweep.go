@@ -23,7 +23,7 @@ func (ev *evaluator) try(ctx context.Context, p clustering.Params, all []windows
 		if err != nil {
 			return table{}, err
 		}
-		o := outcome{name: w.rec.name, seconds: float64(w.samples) / engine.SampleRate}
+		o := outcome{name: w.rec.name, seconds: float64(w.Samples) / engine.SampleRate}
 		if err := o.rate(w.rec, hyp); err != nil {
 			return table{}, err
 		}

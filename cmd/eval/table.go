@@ -84,14 +84,10 @@ func number(x float64) string {
 
 // figures are a row of a table. Rates are fractions, times seconds.
 type figures struct {
-	Name          string    `json:"name"`
-	Files         int       `json:"files"`
-	Seconds       float64   `json:"seconds"`
-	DER           float64   `json:"der"`
-	Miss          float64   `json:"miss"`
-	FalseAlarm    float64   `json:"false_alarm"`
-	Confusion     float64   `json:"confusion"`
-	Total         float64   `json:"total"`
+	Name    string  `json:"name"`
+	Files   int     `json:"files"`
+	Seconds float64 `json:"seconds"` // of audio
+	evaluation.Result
 	Split         *float64  `json:"labels_per_speaker"` // null: no speaker was found
 	Labels        int       `json:"labels"`
 	Speakers      int       `json:"speakers"`
@@ -137,8 +133,7 @@ func sum(name string, outcomes []outcome) figures {
 		}
 		return &x
 	}
-	score := evaluation.Sum(results...)
-	f.DER, f.Miss, f.FalseAlarm, f.Confusion, f.Total = score.DER, score.Miss, score.FalseAlarm, score.Confusion, score.Total
+	f.Result = evaluation.Sum(results...)
 	f.Split, f.Switches = finite(labels.PerSpeaker()), finite(labels.SwitchesPerMinute())
 	f.Labels, f.Speakers, f.Lost, f.Returns, f.Kept = labels.Labels, labels.Speakers, labels.Lost, labels.Returns, labels.Kept
 	files := float64(f.Files)

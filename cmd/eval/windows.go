@@ -21,23 +21,34 @@ import (
 // For tuning and training, the networks run once over every recording. Their
 // windows are kept, and clustered again for each setting of the parameters.
 
-// windows are the windows of one recording.
+// windows are the windows of one recording. What is exported is its record in a file of --windows.
 type windows struct {
-	set     int
-	rec     recording
-	samples int
-	steps   []*clustering.Window // by step of 100 ms, nil where none was due
+	set       int
+	rec       recording
+	Recording string // path of the audio
+	Of        string // evaluator.networks
+	Samples   int
+	Steps     int // of 100 ms
+	Due       []dueWindow
+}
+
+// dueWindow is a window with the step in which it was due.
+type dueWindow struct {
+	Step int
+	*clustering.Window
 }
 
 // replay is an engine.WindowSource that gives them again.
 type replay struct {
-	steps []*clustering.Window
-	next  int
+	due  []dueWindow
+	step int
 }
 
-func (r *replay) Push([]float32, bool) *clustering.Window {
-	w := r.steps[r.next]
-	r.next++
+func (r *replay) Push([]float32, bool) (w *clustering.Window) {
+	if len(r.due) > 0 && r.due[0].Step == r.step {
+		w, r.due = r.due[0].Window, r.due[1:]
+	}
+	r.step++
 	return w
 }
 
@@ -48,20 +59,27 @@ func (*replay) Resume(features.Channel)   {}
 // runEngineOn runs an engine over the stored windows of a recording, with the people
 // whom it can recognise. emitted is when each event was emitted.
 func (ev *evaluator) runEngineOn(ctx context.Context, w *windows, p clustering.Params, people []voiceprint.Person, matching voiceprint.Matching) (events []engine.Event, emitted []time.Duration, hyp []protocol.FileTurn, err error) {
-	e, err := engine.NewWith(engine.Config{Latency: ev.latencies[0]}, p, &replay{steps: w.steps})
+	e, err := engine.NewWith(engine.Config{Latency: ev.latencies[0]}, p, &replay{due: w.Due})
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	e.Enrol(people, matching)
-	if events, emitted, err = push(ctx, e, make([]float32, w.samples)); err != nil {
+	if events, emitted, err = push(ctx, e, make([]float32, w.Samples)); err != nil {
 		return nil, nil, nil, err
 	}
 	events = e.Flush(events)
 	for len(emitted) < len(events) {
-		emitted = append(emitted, time.Duration(w.samples)*time.Second/engine.SampleRate)
+		emitted = append(emitted, time.Duration(w.Samples)*time.Second/engine.SampleRate)
 	}
 	hyp, err = fold(w.rec.name, events)
 	return events, emitted, hyp, err
+}
+
+// addTo gives the windows to a second pass.
+func (w *windows) addTo(pass *offline.Recording) {
+	for _, due := range w.Due {
+		pass.Add(due.Window, due.Step == w.Steps-1)
+	}
 }
 
 // hop is how many samples the windows of the live engine are apart.
@@ -80,7 +98,7 @@ func (ev *evaluator) runNetworks(ctx context.Context, sets []set) ([]windows, er
 		bySet[i] = make([]windows, len(s.recordings))
 	}
 	err := ev.eachRecording(ctx, sets, func(ctx context.Context, i, j int, r recording) error {
-		bySet[i][j] = windows{set: i, rec: r}
+		bySet[i][j] = windows{set: i, rec: r, Recording: r.audio, Of: ev.networks()}
 		return ev.infer(ctx, &bySet[i][j])
 	})
 	all := slices.Concat(bySet...)
@@ -88,7 +106,7 @@ func (ev *evaluator) runNetworks(ctx context.Context, sets []set) ([]windows, er
 		return nil, err
 	}
 	if ev.windowsFile != "" {
-		return all, saveWindows(ev.windowsFile, all, ev.networks())
+		return all, saveWindows(ev.windowsFile, all)
 	}
 	return all, nil
 }
@@ -113,34 +131,24 @@ func (ev *evaluator) infer(ctx context.Context, w *windows) error {
 	if ev.offline {
 		stream = offline.Networks()
 	}
-	w.samples = len(samples)
+	w.Samples = len(samples)
 	// The end of an engine's input comes after the last whole chunk.
 	for at := 0; at < len(samples) || at == len(samples) && !ev.offline; at += chunkSamples {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		end := min(at+chunkSamples, len(samples))
-		step := stream.Push(samples[at:end], end-at < chunkSamples || ev.offline && end == len(samples))
-		if step != nil {
-			step = step.Clone()
+		if due := stream.Push(samples[at:end], end-at < chunkSamples || ev.offline && end == len(samples)); due != nil {
+			w.Due = append(w.Due, dueWindow{w.Steps, due.Clone()})
 		}
-		w.steps = append(w.steps, step)
+		w.Steps++
 	}
 	ev.report(w.rec.name)
 	return nil
 }
 
-// storedWindows is the record of one recording in a file of --windows.
-type storedWindows struct {
-	Recording   string // path of the audio
-	SampleCount int
-	StepCount   int
-	Windows     map[int]*clustering.Window // by step
-	Of          string                     // evaluator.networks
-}
-
 // saveWindows writes a file of --windows.
-func saveWindows(path string, all []windows, networks string) error {
+func saveWindows(path string, all []windows) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
@@ -148,13 +156,7 @@ func saveWindows(path string, all []windows, networks string) error {
 	defer file.Close()
 	e := gob.NewEncoder(file)
 	for _, w := range all {
-		s := storedWindows{w.rec.audio, w.samples, len(w.steps), map[int]*clustering.Window{}, networks}
-		for i, step := range w.steps {
-			if step != nil {
-				s.Windows[i] = step
-			}
-		}
-		if err := e.Encode(s); err != nil {
+		if err := e.Encode(w); err != nil {
 			return err
 		}
 	}
@@ -175,13 +177,9 @@ func loadWindows(path string, sets []set, networks string) (all []windows, ok bo
 	d := gob.NewDecoder(file)
 	for i, s := range sets {
 		for _, r := range s.recordings {
-			var stored storedWindows
-			if err := d.Decode(&stored); err != nil || stored.Recording != r.audio || stored.Of != networks {
+			w := windows{set: i, rec: r}
+			if err := d.Decode(&w); err != nil || w.Recording != r.audio || w.Of != networks {
 				return nil, false, nil
-			}
-			w := windows{set: i, rec: r, samples: stored.SampleCount, steps: make([]*clustering.Window, stored.StepCount)}
-			for at, step := range stored.Windows {
-				w.steps[at] = step
 			}
 			all = append(all, w)
 		}
