@@ -53,7 +53,7 @@ type Rule struct {
 	Many bool
 
 	// step is the step that takes long and that check uses; nil = none. It begins before the rules.
-	step  func(p *prober)
+	step  interface{ begin(*prober) }
 	check func(p *prober) (seen string)
 }
 
@@ -146,7 +146,11 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	if err := p.reachable(); err != nil {
 		return nil, err
 	}
-	p.start(rules)
+	for _, r := range rules {
+		if r.step != nil && p.runs(r) {
+			r.step.begin(p)
+		}
+	}
 	var results []Result
 	for i, r := range rules {
 		o.Begin(i, len(rules), r.Name)
@@ -231,8 +235,8 @@ func require(err error) {
 }
 
 // needs does a step that a rule tests, for another rule, which is skipped if the step fails.
-func needs[T any](step func() T, rule string) (out T) {
-	err := try(func() { out = step() })
+func needs[T any](p *prober, step func(*prober) T, rule string) (out T) {
+	err := try(func() { out = step(p) })
 	if err != nil && verdictOf(err) == Differs {
 		skipped("it needs what %s tests: %v", rule, err)
 	}

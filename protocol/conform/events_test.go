@@ -45,6 +45,13 @@ func script(t *testing.T, lines ...string) []message {
 	return out
 }
 
+// probed is a run in which a step had that result.
+func probed[T any](t *testing.T, s *shared[T], result T) *prober {
+	p := newProber(t.Context(), Options{})
+	p.shared.Store(s, func() T { return result })
+	return p
+}
+
 // Each fault of events is found by its rule, and the other rules hold.
 func TestEventRules(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -86,8 +93,7 @@ func TestEventRules(t *testing.T) {
 			"+6@7", "-6@8", "+7@8", "-7@9", "+8@9", "-8@10"}, differs: []string{"events/speakers"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newProber(t.Context(), Options{})
-			p.conversation = func() *exchange { return &exchange{messages: script(t, tt.script...)} }
+			p := probed(t, conversation, &exchange{messages: script(t, tt.script...)})
 			var got []string
 			for _, r := range eventRules {
 				var seen string
@@ -137,9 +143,7 @@ func TestSlowRules(t *testing.T) {
 		"other close": {exchange{messages: closing, end: ending{over: true, code: 1000}, closeTook: 60 * time.Second}, "1000"},
 		"no close":    {exchange{messages: closing, end: ending{over: true}, closeTook: 60 * time.Second}, "without a close frame"},
 	} {
-		p := newProber(t.Context(), Options{})
-		p.silence = func() *exchange { return &tt.talk }
-		err := try(func() { checkOf("stream/silence")(p) })
+		err := try(func() { checkOf("stream/silence")(probed(t, silence, &tt.talk)) })
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -149,18 +153,13 @@ func TestSlowRules(t *testing.T) {
 		"5.0 s without a pong":            {pings: 2, end: ending{over: true}, closeTook: 5 * time.Second},
 		"15.0 s without a pong, after 0 ": {end: ending{over: true}, closeTook: 15 * time.Second},
 	} {
-		p := newProber(t.Context(), Options{})
-		p.mute = func() *exchange { return &talk }
-		if err := try(func() { checkOf("stream/keep-alive")(p) }); err == nil || !strings.Contains(err.Error(), want) {
+		if err := try(func() { checkOf("stream/keep-alive")(probed(t, mute, &talk)) }); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
 	for status, holds := range map[int]bool{401: true, 101: false, 403: false} {
-		p := newProber(t.Context(), Options{})
-		p.oldToken = func() *response {
-			return &response{status: status, header: map[string][]string{"Content-Type": {"application/json"}},
-				body: []byte(`{"requestId":"x","message":"used"}`)}
-		}
+		p := probed(t, oldToken, &response{status: status, header: map[string][]string{"Content-Type": {"application/json"}},
+			body: []byte(`{"requestId":"x","message":"used"}`)})
 		if err := try(func() { checkOf("token/lifetime")(p) }); (err == nil) != holds {
 			t.Errorf("%d: %v", status, err)
 		}

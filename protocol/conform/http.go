@@ -48,6 +48,11 @@ func bearer(key, needed string) string {
 	return "Bearer " + key
 }
 
+// other is the header for the key of another account.
+func (p *prober) other() string {
+	return bearer(p.OtherKey, "a key of another account: --other-key KEY")
+}
+
 // response is the response to a request, with its body.
 type response struct {
 	request string // method and path, for messages

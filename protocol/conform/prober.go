@@ -30,23 +30,7 @@ type prober struct {
 	hangs      atomic.Pointer[error] // the handshake of a stream got no response in time, and none before did
 	responds   atomic.Bool           // one did
 	background sync.WaitGroup        // steps that take long and run beside the rules
-
-	// Steps that are done once, however many rules use their result.
-	conversation func() *exchange   // the speech in real time
-	control      func() *exchange   // some seconds of it at once
-	silence      func() *exchange   // no audio for a minute
-	asked        func() *object     // a media object: its upload address,
-	uploaded     func() *object     // its upload,
-	found        func() *object     // its download address,
-	downloaded   func() *object     // and its download
-	oldToken     func() *response   // a handshake with a token of ten minutes
-	creations    func() []*response // of two streams
-	mute         func() *exchange   // a client that does not answer pings
-	watched      func() *watched    // a stream and its watcher
-	resumed      func() *resumed    // a stream that resumes the conversation
-	diarized     func() *response   // the ends of jobs: on the speech,
-	voiceprinted func() *response   // on one turn of it,
-	identified   func() *response   // and on the speech with the voiceprint of that turn
+	shared     sync.Map              // results of steps, by *shared
 }
 
 func newProber(ctx context.Context, o Options) *prober {
@@ -54,42 +38,27 @@ func newProber(ctx context.Context, o Options) *prober {
 	for _, key := range []string{o.Key, o.OtherKey, o.UnpaidKey, o.ExpiredKey} {
 		p.secrets.Add(key)
 	}
-	p.conversation = sync.OnceValue(p.sendSpeech)
-	p.control = sync.OnceValue(func() *exchange { return p.excerpt(0, nil) })
-	p.silence = sync.OnceValue(p.sendOneChunk)
-	p.shareObject()
-	p.oldToken = sync.OnceValue(p.useOldToken)
-	p.creations = sync.OnceValue(p.createTwo)
-	p.mute = sync.OnceValue(p.ignorePings)
-	p.watched = sync.OnceValue(p.watchSpeech)
-	p.resumed = sync.OnceValue(p.resumeSpeech)
-	p.diarized = sync.OnceValue(p.diarizeSpeech)
-	p.voiceprinted = sync.OnceValue(p.makeVoiceprint)
-	p.identified = sync.OnceValue(p.identifySpeech)
 	return p
 }
 
 // sleep waits for a duration.
 func (p *prober) sleep(d time.Duration) { require(protocol.Sleep(p.ctx, d)) }
 
-// start starts the steps that take long and that rules need. Those report what
-// goes wrong.
-func (p *prober) start(rules []Rule) {
-	for _, r := range rules {
-		if r.step != nil && p.runs(r) {
-			p.background.Go(func() { _ = try(func() { r.step(p) }) })
-		}
-	}
+// shared is a step that is done once in a run, however many rules use its result.
+type shared[T any] struct{ do func(*prober) T }
+
+func share[T any](do func(*prober) T) *shared[T] { return &shared[T]{do} }
+
+// of is the result of the step. What ends it ends every rule that uses it.
+func (s *shared[T]) of(p *prober) T {
+	once, _ := p.shared.LoadOrStore(s, sync.OnceValue(func() T { return s.do(p) }))
+	return once.(func() T)()
 }
 
-// The steps that take long.
-func conversation(p *prober) { p.conversation() }
-func silence(p *prober)      { p.silence() }
-func oldToken(p *prober)     { p.oldToken() }
-func mute(p *prober)         { p.mute() }
-func diarized(p *prober)     { p.diarized() }
-func voiceprinted(p *prober) { p.voiceprinted() }
-func identified(p *prober)   { p.identified() }
+// begin does the step beside the rules, which report what goes wrong.
+func (s *shared[T]) begin(p *prober) {
+	p.background.Go(func() { _ = try(func() { s.of(p) }) })
+}
 
 // exchange is a stream from its opening to its end, as one side saw it.
 type exchange struct {
@@ -103,8 +72,8 @@ type exchange struct {
 	pings     int32 // of the service
 }
 
-// sendSpeech sends the speech in real time.
-func (p *prober) sendSpeech() *exchange {
+// conversation is the speech in real time.
+var conversation = share(func(p *prober) *exchange {
 	s := p.open()
 	defer s.close()
 	var during map[string]json.RawMessage
@@ -122,7 +91,7 @@ func (p *prober) sendSpeech() *exchange {
 	e.during = during
 	e.after = p.finalStatus(s.id)
 	return e
-}
+})
 
 // finish ends a stream with end_of_stream and receives until its close.
 func (p *prober) finish(s *stream) *exchange {
@@ -156,6 +125,9 @@ func (p *prober) excerpt(n int, before func(s *stream) error) *exchange {
 	return p.finish(s)
 }
 
+// control is some seconds of the speech at once.
+var control = share(func(p *prober) *exchange { return p.excerpt(0, nil) })
+
 // burst sends speech from a chunk on, as much of it as may be sent at once.
 func (p *prober) burst(s *stream, from int) {
 	for i := from; s.audio() < burst && (i+1)*protocol.ChunkSamples <= len(p.Speech); i++ {
@@ -165,25 +137,25 @@ func (p *prober) burst(s *stream, from int) {
 	}
 }
 
-// sendOneChunk sends one chunk and then none.
-func (p *prober) sendOneChunk() *exchange {
+// silence is one chunk, and then no audio for a minute.
+var silence = share(func(p *prober) *exchange {
 	s := p.open()
 	defer s.close()
 	began := time.Now()
 	require(s.chunk(make([]float32, protocol.ChunkSamples)))
 	s.waitEnd(p.ctx, 75*time.Second)
 	return s.exchange(began)
-}
+})
 
-// ignorePings opens a stream and sends nothing, not even a pong.
-func (p *prober) ignorePings() *exchange {
+// mute is a client that sends nothing, not even a pong.
+var mute = share(func(p *prober) *exchange {
 	s := p.open()
 	defer s.close()
 	s.pong.Store(false)
 	began := time.Now()
 	s.waitEnd(p.ctx, 15*time.Second+promptly+p.Slack)
 	return s.exchange(began)
-}
+})
 
 // create creates a stream for other rules. Rules about the creation itself do not
 // use it.

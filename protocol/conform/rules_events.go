@@ -169,7 +169,7 @@ var eventRules = []Rule{
 
 // checkEvents is the check of a rule about the events of the conversation.
 func checkEvents(check func([]message) string) func(*prober) string {
-	return func(p *prober) string { return check(p.conversation().messages) }
+	return func(p *prober) string { return check(conversation.of(p).messages) }
 }
 
 // checkTurns is the check of a rule about the starts and ends that could be parsed;

@@ -38,7 +38,7 @@ var jobRules = []Rule{
 		return fmt.Sprintf("400 for %d of them", len(all))
 	}},
 	{Name: "jobs/created", Expected: "POST /v1/diarize takes null for every optional field, and returns 200 with jobId and the status created", Section: "Create a job", Chosen: true, check: func(p *prober) string {
-		p.newJob()
+		newJob(p)
 		return "200, created"
 	}},
 	{Name: "jobs/transcription", Expected: "POST /v1/diarize with transcription returns 200, or 400 with the field transcription if the service recognises no speech", Section: "Words of a job", Chosen: true, check: func(p *prober) string {
@@ -51,10 +51,10 @@ var jobRules = []Rule{
 		return "400"
 	}},
 	{Name: "jobs/failed", Expected: "a job without audio ends with the status failed, and output has the string error; before it has no output", Section: "Get a job", Chosen: true, check: func(p *prober) string {
-		return p.jobEnd(needs(p.newJob, "jobs/created")).expectFailed()
+		return p.jobEnd(needs(p, newJob, "jobs/created")).expectFailed()
 	}},
 	{Name: "jobs/succeeded", Expected: "a job on speech ends with the status succeeded and both times; diarization has its turns in order of start, each with speaker, start and end", Section: "Get a job", Chosen: true, step: diarized, check: func(p *prober) string {
-		r := p.diarized()
+		r := diarized.of(p)
 		fields := r.object()
 		for _, name := range []string{"createdAt", "updatedAt"} {
 			if !instant.MatchString(textOf(fields, name)) {
@@ -86,7 +86,7 @@ var jobRules = []Rule{
 				Speaker    string
 				Start, End float64
 			} `json:"exclusiveDiarization"`
-		}](p.diarized()).Exclusive
+		}](diarized.of(p)).Exclusive
 		for i, t := range turns {
 			if t.Speaker == "" || t.End <= t.Start || i > 0 && t.Start < turns[i-1].End {
 				differs("its turn %d is %+v", i+1, t)
@@ -105,7 +105,7 @@ var jobRules = []Rule{
 				Confidence map[string]int
 			} `json:"diarization"`
 			Confidence *protocol.FrameConfidence
-		}](p.diarized())
+		}](diarized.of(p))
 		for i, t := range d.Turns {
 			for _, of := range d.Turns {
 				if c, ok := t.Confidence[of.Speaker]; !ok || c < 0 || c > 100 {
@@ -128,7 +128,7 @@ var jobRules = []Rule{
 	}},
 	{Name: "jobs/cancel", Expected: "DELETE /v1/jobs/{id} cancels a job that is not over, which then has no output; one that has succeeded gets 409, an ApiError", Section: "Cancel a job", Chosen: true, step: diarized, check: func(p *prober) string {
 		p.diarization()
-		over := textOf(p.diarized().object(), "jobId")
+		over := textOf(diarized.of(p).object(), "jobId")
 		p.expectError(http.StatusConflict, request{method: "DELETE", path: "/v1/jobs/" + over})
 		id := p.jobID(p.createJob("diarize", locationBody(p.speechLocation())))
 		r := p.do(request{method: "DELETE", path: "/v1/jobs/" + id})
@@ -143,8 +143,8 @@ var jobRules = []Rule{
 		return "canceled, and 409 for one that is over"
 	}},
 	{Name: "jobs/list", Expected: "GET /v2/jobs lists jobs, newest first; nextCursor continues the list", Section: "List jobs", Chosen: true, check: func(p *prober) string {
-		needs(p.newJob, "jobs/created")
-		id := p.newJob()
+		needs(p, newJob, "jobs/created")
+		id := newJob(p)
 		r := p.do(get("/v2/jobs?limit=1"))
 		if r.missing() {
 			notOffered("%s", r)
@@ -167,16 +167,16 @@ var jobRules = []Rule{
 		return "the newest job is the first"
 	}},
 	{Name: "jobs/unknown", Expected: "an unknown job gets 404, an ApiError", Section: "Get a job", Chosen: true, check: func(p *prober) string {
-		needs(p.newJob, "jobs/created") // jobs may not be offered
+		needs(p, newJob, "jobs/created") // jobs may not be offered
 		return p.expectError(http.StatusNotFound, get("/v1/jobs/"+unknownID), get("/v1/jobs/no-uuid"), request{method: "DELETE", path: "/v1/jobs/" + unknownID})
 	}},
 	{Name: "jobs/foreign", Expected: "a job of another account gets 404, an ApiError", Section: "Get a job", Chosen: true, check: func(p *prober) string {
-		auth := bearer(p.OtherKey, "a key of another account: --other-key KEY")
-		path := "/v1/jobs/" + needs(p.newJob, "jobs/created")
+		auth := p.other()
+		path := "/v1/jobs/" + needs(p, newJob, "jobs/created")
 		return p.expectError(http.StatusNotFound, request{method: "GET", path: path, auth: auth}, request{method: "DELETE", path: path, auth: auth})
 	}},
 	{Name: "jobs/voiceprint", Expected: "POST /v1/voiceprint on speech of one person succeeds, and output has the string voiceprint of at most 20,000 characters", Section: "Results of a job", Chosen: true, step: voiceprinted, check: func(p *prober) string {
-		v := outputOf[protocol.VoiceprintOutput](p.voiceprinted()).Voiceprint
+		v := outputOf[protocol.VoiceprintOutput](voiceprinted.of(p)).Voiceprint
 		if n := len(v); n == 0 || n > protocol.MaxVoiceprint {
 			differs("it has %d characters", n)
 		}
@@ -189,8 +189,8 @@ var jobRules = []Rule{
 		return p.jobEnd(p.jobID(p.createJob("voiceprint", locationBody(p.speechLocation())))).expectFailed()
 	}},
 	{Name: "jobs/identify", Expected: "POST /v1/identify with a voiceprint of one of the people gives the turns of that person its label as match and as speaker; the other speakers have the match null", Section: "Results of a job", Chosen: true, step: identified, check: func(p *prober) string {
-		d := outputOf[protocol.Identification](p.identified())
-		all := outputOf[struct{ Identification, Voiceprints []map[string]json.RawMessage }](p.identified())
+		d := outputOf[protocol.Identification](identified.of(p))
+		all := outputOf[struct{ Identification, Voiceprints []map[string]json.RawMessage }](identified.of(p))
 		for _, of := range slices.Concat(all.Identification, all.Voiceprints) {
 			if _, ok := of["match"]; !ok {
 				differs("%s has no match", protocol.Label(textOf(of, "speaker")))
@@ -209,7 +209,7 @@ var jobRules = []Rule{
 			}
 		}
 		if who == "" || len(d.Turns) == 0 {
-			differs("nobody matches: %s", p.identified())
+			differs("nobody matches: %s", identified.of(p))
 		}
 		for i, t := range d.Turns {
 			want := t.Diarization
@@ -251,7 +251,7 @@ func (p *prober) jobID(r *response) string {
 }
 
 // newJob creates a job on audio that does not exist.
-func (p *prober) newJob() (id string) {
+func newJob(p *prober) (id string) {
 	return p.jobID(p.createJob("diarize", `{"url":"media://`+p.prefix+`/none","model":null,"numSpeakers":null,"minSpeakers":null,"maxSpeakers":null,`+
 		`"confidence":null,"turnLevelConfidence":null,"exclusive":null,"transcription":null,"webhook":null}`))
 }
@@ -303,26 +303,26 @@ func (p *prober) jobPage(r *response) (page protocol.JobList) {
 	return page
 }
 
-// speechLocation is where diarizeSpeech stores the speech.
+// speechLocation is where the step diarized stores the speech.
 func (p *prober) speechLocation() string { return "media://" + p.prefix + "/speech.wav" }
 
-// diarizeSpeech is a job on the speech, and its end.
-func (p *prober) diarizeSpeech() *response {
+// diarized is the end of a job on the speech.
+var diarized = share(func(p *prober) *response {
 	p.store(p.speechLocation(), string(audiofile.WAV(p.Speech)))
 	created := p.createJob("diarize", fmt.Sprintf(`{"url":%q,"turnLevelConfidence":true,"confidence":true,"exclusive":true}`, p.speechLocation()))
-	return p.jobEnd(needs(func() string { return p.jobID(created) }, "jobs/created"))
-}
+	return p.jobEnd(needs(p, func(*prober) string { return p.jobID(created) }, "jobs/created"))
+})
 
 // diarization is the output of that job, as far as it can be decoded: jobs/exclusive and
 // jobs/confidence report what of theirs has another type.
 func (p *prober) diarization() (d protocol.Diarization) {
-	raw := needs(func() json.RawMessage { return outputOf[json.RawMessage](p.diarized()) }, "jobs/succeeded")
+	raw := needs(p, func(*prober) json.RawMessage { return outputOf[json.RawMessage](diarized.of(p)) }, "jobs/succeeded")
 	_ = json.Unmarshal(raw, &d)
 	return d
 }
 
-// makeVoiceprint is a job on the longest turn, and its end.
-func (p *prober) makeVoiceprint() *response {
+// voiceprinted is the end of a job on the longest turn.
+var voiceprinted = share(func(p *prober) *response {
 	turns := p.diarization().Exclusive
 	length := func(t protocol.JobTurn) float64 { return float64(t.End - t.Start) }
 	if len(turns) == 0 {
@@ -337,19 +337,21 @@ func (p *prober) makeVoiceprint() *response {
 	rate := protocol.Seconds(audiofile.SampleRate)
 	p.store(at, string(audiofile.WAV(p.Speech[int(t.Start*rate):min(int(t.End*rate), len(p.Speech))])))
 	return p.jobEnd(p.jobID(p.createJob("voiceprint", locationBody(at))))
-}
+})
 
 // enrolment is a field of a request with that voiceprint.
 func (p *prober) enrolment() string {
-	v := needs(func() protocol.VoiceprintOutput { return outputOf[protocol.VoiceprintOutput](p.voiceprinted()) }, "jobs/voiceprint")
+	v := needs(p, func(*prober) protocol.VoiceprintOutput {
+		return outputOf[protocol.VoiceprintOutput](voiceprinted.of(p))
+	}, "jobs/voiceprint")
 	raw, _ := json.Marshal(protocol.Enrolment{Voiceprints: []protocol.LabelledVoiceprint{{Label: voiceprintLabel, Voiceprint: v.Voiceprint}}}) // strings always marshal
 	return string(raw[1 : len(raw)-1])
 }
 
-// identifySpeech is a job on the speech with that voiceprint, and its end.
-func (p *prober) identifySpeech() *response {
+// identified is the end of a job on the speech with that voiceprint.
+var identified = share(func(p *prober) *response {
 	return p.jobEnd(p.jobID(p.createJob("identify", fmt.Sprintf(`{"url":%q,%s}`, p.speechLocation(), p.enrolment()))))
-}
+})
 
 // speech is the length of the speech.
 func (p *prober) speech() time.Duration {

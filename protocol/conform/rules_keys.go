@@ -31,14 +31,14 @@ var keyRules = []Rule{
 		all := p.operations()
 		// Of what exists, as an unknown stream or object may be refused for another reason.
 		_ = try(func() { ids, _ := p.created(); all[2] = get("/v1/live/" + ids[1]) })
-		_ = try(func() { all[4] = media("output", p.uploaded().location) })
+		_ = try(func() { all[4] = media("output", uploaded.of(p).location) })
 		p.refused(all)
 		return "all five refuse"
 	}},
 	{Name: "keys/needed-beside", Expected: "watching, the list of media, and jobs do not succeed without an API key either", Section: "Authentication", Chosen: true, check: func(p *prober) string {
 		// As above, of what exists.
 		job, stream := unknownID, unknownID
-		_ = try(func() { job = p.newJob() })
+		_ = try(func() { job = newJob(p) })
 		_ = try(func() { ids, _ := p.created(); stream = ids[0] })
 		all := []request{get("/v1/live/" + stream + "/events"), get("/v1/media"), get("/v1/jobs/" + job), get("/v2/jobs")}
 		for _, path := range []string{"/v1/diarize", "/v1/voiceprint", "/v1/identify"} {

@@ -17,12 +17,12 @@ import (
 
 var liveRules = []Rule{
 	{Name: "live/create", Expected: "POST /v1/live with an empty object succeeds and returns the strings id and url", Section: "Create a stream", check: func(p *prober) string {
-		made := p.creations()[0]
+		made := creations.of(p)[0]
 		made.expectSuccess()
 		return "id " + made.text("id", "url")["id"]
 	}},
 	{Name: "live/success", Expected: "POST /v1/live returns 200", Section: "Create a stream", Chosen: true, check: func(p *prober) string {
-		p.creations()[0].expect(http.StatusOK)
+		creations.of(p)[0].expect(http.StatusOK)
 		return "200"
 	}},
 	{Name: "live/id", Expected: "the id of a stream is a UUID, and no two are the same", Section: "Create a stream", Chosen: true, check: func(p *prober) string {
@@ -122,7 +122,7 @@ var liveRules = []Rule{
 		return p.expectError(http.StatusNotFound, get("/v1/live/"+unknownID), get("/v1/live/no-uuid"))
 	}},
 	{Name: "live/foreign", Expected: "the id of another account's stream gets 404, an ApiError", Section: "Get a stream", Chosen: true, check: func(p *prober) string {
-		auth := bearer(p.OtherKey, "a key of another account: --other-key KEY")
+		auth := p.other()
 		ids, _ := p.created()
 		return p.expectError(http.StatusNotFound, request{method: "GET", path: "/v1/live/" + ids[0], auth: auth})
 	}},
@@ -167,13 +167,13 @@ var liveRules = []Rule{
 		return "both are null"
 	}},
 	{Name: "status/running", Expected: `an open stream is "running", with startedAt and without completedAt`, Section: "Stream status", Chosen: true, step: conversation, check: func(p *prober) string {
-		e := p.conversation()
+		e := conversation.of(p)
 		if e.during == nil {
 			skipped("the conversation ended too early: %s", e.end)
 		}
 		return statusIs(e.during, protocol.StatusRunning, false)
 	}},
-	{Name: "status/done", Expected: `after end_of_stream and its close a stream is "done", with both times`, Section: "Stream status", Chosen: true, step: conversation, check: func(p *prober) string { return statusIs(p.conversation().after, protocol.StatusDone, true) }},
+	{Name: "status/done", Expected: `after end_of_stream and its close a stream is "done", with both times`, Section: "Stream status", Chosen: true, step: conversation, check: func(p *prober) string { return statusIs(conversation.of(p).after, protocol.StatusDone, true) }},
 	{Name: "status/closed", Expected: `a stream that its client closes with 1000 is "done"`, Section: "Stream status", Chosen: true, check: func(p *prober) string {
 		s := p.open()
 		defer s.close()
@@ -188,7 +188,7 @@ var liveRules = []Rule{
 		return statusIs(p.finalStatus(s.id), protocol.StatusError, true)
 	}},
 	{Name: "status/times", Expected: "times have the form YYYY-MM-DDThh:mm:ssZ, and completedAt is not before startedAt", Section: "Get a stream", step: conversation, check: func(p *prober) string {
-		e := p.conversation()
+		e := conversation.of(p)
 		var at []time.Time
 		for _, name := range []string{"startedAt", "completedAt"} {
 			text := textOf(e.after, name)
@@ -208,15 +208,15 @@ var liveRules = []Rule{
 	}},
 }
 
-// createTwo creates two streams.
-func (p *prober) createTwo() []*response {
+// creations are the responses to the creation of two streams.
+var creations = share(func(p *prober) []*response {
 	creation := post("/v1/live", "{}")
 	return []*response{p.do(creation), p.do(creation)}
-}
+})
 
 // created are the ids and addresses of two streams.
 func (p *prober) created() (ids, addresses []string) {
-	for _, r := range p.creations() {
+	for _, r := range creations.of(p) {
 		if r.status/100 != 2 {
 			skipped("it needs a stream, and none could be created: %s", r)
 		}

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"hubbub/protocol"
@@ -43,7 +42,7 @@ var mediaRules = []Rule{
 		return "255 accepted, 256 refused"
 	}},
 	{Name: "media/output", Expected: "POST /v1/media/output for a stored object returns 201 with a url", Section: "Get a download address", check: func(p *prober) string {
-		o := p.found()
+		o := found.of(p)
 		o.out.expect(http.StatusCreated)
 		o.out.text("url")
 		return "201"
@@ -52,18 +51,18 @@ var mediaRules = []Rule{
 		return p.expectError(http.StatusNotFound, media("output", "media://"+p.prefix+"/nothing/here"))
 	}},
 	{Name: "media/input", Expected: "POST /v1/media/input returns 201 with an absolute address", Section: "Get an upload address", Chosen: true, check: func(p *prober) string {
-		o := p.asked()
+		o := asked.of(p)
 		o.in.expect(http.StatusCreated)
 		o.in.text("url")
 		return "201"
 	}},
 	{Name: "media/input-body", Expected: "POST /v1/media/input returns 400, a ValidationErrorResponse, to an invalid media location", Section: "Get an upload address", Chosen: true, check: func(p *prober) string {
-		needs(p.asked, "media/input") // uploads may not be offered
+		needs(p, asked.of, "media/input") // uploads may not be offered
 		return p.expectInvalid("/v1/media/input", "{}", `{"url":5}`, locationBody("http://x"), locationBody("media://a b"),
 			locationBody("media://"+strings.Repeat("x", protocol.MaxMediaURL)), "[]", "{")
 	}},
 	{Name: "media/put", Expected: "the upload address accepts the bytes by PUT, without credential or content type, and returns 200 with the location", Section: "Upload an object", Chosen: true, check: func(p *prober) string {
-		o := p.uploaded()
+		o := uploaded.of(p)
 		o.put.expect(http.StatusOK)
 		if at := o.put.text("url")["url"]; at != o.location {
 			differs("%s", o.put)
@@ -71,19 +70,19 @@ var mediaRules = []Rule{
 		return fmt.Sprintf("%d bytes: %d", len(o.content), o.put.status)
 	}},
 	{Name: "media/get", Expected: "the download address returns the same bytes by GET, without credential", Section: "Download an object", Chosen: true, check: func(p *prober) string {
-		o := p.downloaded()
+		o := downloaded.of(p)
 		if string(o.get.body) != o.content {
 			differs("%d bytes were stored, and %d different ones were returned", len(o.content), len(o.get.body))
 		}
 		return fmt.Sprintf("%d bytes were returned", len(o.get.body))
 	}},
 	{Name: "media/headers", Expected: "a download has ETag, the SHA-256 of the object, Last-Modified, Content-Disposition: attachment and X-Content-Type-Options: nosniff", Section: "Download an object", Chosen: true, check: func(p *prober) string {
-		o := needs(p.downloaded, "media/get")
+		o := needs(p, downloaded.of, "media/get")
 		expectHeaders(o.get, o)
 		return o.get.header.Get("ETag")
 	}},
 	{Name: "media/head", Expected: "HEAD on the download address returns the same headers, without the bytes", Section: "Download an object", Chosen: true, check: func(p *prober) string {
-		o := needs(p.downloaded, "media/get")
+		o := needs(p, downloaded.of, "media/get")
 		r := p.do(request{method: "HEAD", address: o.from})
 		r.expect(http.StatusOK)
 		expectHeaders(r, o)
@@ -93,7 +92,7 @@ var mediaRules = []Rule{
 		return "200"
 	}},
 	{Name: "media/range", Expected: "Range returns 206 with these bytes, or 416 if the object does not have them", Section: "Download an object", Chosen: true, check: func(p *prober) string {
-		o := needs(p.downloaded, "media/get")
+		o := needs(p, downloaded.of, "media/get")
 		n := len(o.content)
 		for ranges, want := range map[string]string{"bytes=7-13": o.content[7:14], "bytes=-5": o.content[n-5:], fmt.Sprintf("bytes=%d-", n-3): o.content[n-3:]} {
 			r := p.do(request{method: "GET", address: o.from, header: [2]string{"Range", ranges}})
@@ -110,7 +109,7 @@ var mediaRules = []Rule{
 		return "206 and 416"
 	}},
 	{Name: "media/unchanged", Expected: "If-None-Match with the ETag returns 304", Section: "Download an object", Chosen: true, check: func(p *prober) string {
-		o := needs(p.downloaded, "media/get")
+		o := needs(p, downloaded.of, "media/get")
 		tag := o.get.header.Get("ETag")
 		if tag == "" {
 			skipped("it needs an ETag: see media/headers")
@@ -119,7 +118,7 @@ var mediaRules = []Rule{
 		return "304"
 	}},
 	{Name: "media/one-method", Expected: "an address is valid for one object and one method, that of an upload for one upload", Section: "Media addresses", Chosen: true, check: func(p *prober) string {
-		o := needs(p.downloaded, "media/get")
+		o := needs(p, downloaded.of, "media/get")
 		for _, wrong := range []request{
 			{method: "GET", address: o.to}, {method: "DELETE", address: o.to}, {method: "PUT", address: o.to, body: "overwritten"},
 			{method: "PUT", address: o.from, body: "overwritten"}, {method: "DELETE", address: o.from},
@@ -140,7 +139,7 @@ var mediaRules = []Rule{
 		return "all other methods are refused"
 	}},
 	{Name: "media/signed", Expected: "a changed address is not valid", Section: "Media addresses", Chosen: true, check: func(p *prober) string {
-		o := needs(p.downloaded, "media/get")
+		o := needs(p, downloaded.of, "media/get")
 		// A character in the middle of what follows the host.
 		at := strings.LastIndex(o.from, "/") + 1
 		at += (len(o.from) - at) / 2
@@ -155,7 +154,7 @@ var mediaRules = []Rule{
 		return fmt.Sprintf("with one character changed it returned %d", r.status)
 	}},
 	{Name: "media/names", Expected: "names such as ../x, a//b and a/./b are not paths: each is an object of its own", Section: "Media locations", check: func(p *prober) string {
-		needs(p.downloaded, "media/get")
+		needs(p, downloaded.of, "media/get")
 		names := []string{"a/../x", "x", "a//b", "a/b", "a/./b", "../" + p.prefix + "/x", "..", "a/"}
 		for _, n := range names {
 			o := &object{location: "media://" + p.prefix + "/" + n, content: "the object " + n}
@@ -172,7 +171,7 @@ var mediaRules = []Rule{
 		return fmt.Sprintf("%d names, %d objects", len(names), len(names))
 	}},
 	{Name: "media/replace", Expected: "a second upload replaces the first", Section: "Upload an object", check: func(p *prober) string {
-		needs(p.downloaded, "media/get")
+		needs(p, downloaded.of, "media/get")
 		at := "media://" + p.prefix + "/replaced"
 		for _, content := range []string{"first, and longer", "second"} {
 			p.store(at, content)
@@ -207,8 +206,8 @@ var mediaRules = []Rule{
 		return "204, then 404"
 	}},
 	{Name: "media/foreign", Expected: "the same name of another account is another object", Section: "Media locations", check: func(p *prober) string {
-		auth := bearer(p.OtherKey, "a key of another account: --other-key KEY")
-		o := needs(p.uploaded, "media/put")
+		auth := p.other()
+		o := needs(p, uploaded.of, "media/put")
 		a := media("output", o.location)
 		a.auth = auth
 		r := p.do(a)
@@ -320,7 +319,7 @@ func (p *prober) upload(o *object) {
 
 // store is an upload of another object than the shared one.
 func (p *prober) store(location, content string) {
-	needs(p.uploaded, "media/put")
+	needs(p, uploaded.of, "media/put")
 	p.upload(&object{location: location, content: content})
 }
 
@@ -345,15 +344,18 @@ func (p *prober) fetch(location string) string {
 	return string(o.get.body)
 }
 
-// shareObject sets up the steps of the object of several rules. Each one tests a step,
-// and needs the one before.
-func (p *prober) shareObject() {
-	o := &object{location: "media://" + p.prefix + "/object.bin", content: strings.Repeat("hubbub conform ", 200)}
-	p.asked = sync.OnceValue(func() *object { p.askUpload(o); return o })
-	p.uploaded = sync.OnceValue(func() *object { needs(p.asked, "media/input"); p.put(o); return o })
-	p.found = sync.OnceValue(func() *object { needs(p.uploaded, "media/put"); p.find(o); return o })
-	p.downloaded = sync.OnceValue(func() *object { needs(p.found, "media/output"); p.download(o); return o })
-}
+// The steps of an object that several rules use: the request for its upload address, its
+// upload, the request for its download address, and its download. Each needs the one before.
+var (
+	asked = share(func(p *prober) *object {
+		o := &object{location: "media://" + p.prefix + "/object.bin", content: strings.Repeat("hubbub conform ", 200)}
+		p.askUpload(o)
+		return o
+	})
+	uploaded   = share(func(p *prober) *object { o := needs(p, asked.of, "media/input"); p.put(o); return o })
+	found      = share(func(p *prober) *object { o := needs(p, uploaded.of, "media/put"); p.find(o); return o })
+	downloaded = share(func(p *prober) *object { o := needs(p, found.of, "media/output"); p.download(o); return o })
+)
 
 // expectHeaders requires the headers of a download.
 func expectHeaders(r *response, o *object) {
@@ -373,7 +375,7 @@ func expectHeaders(r *response, o *object) {
 
 // results downloads a file of the results of a stream.
 func (p *prober) results(file string) (*exchange, []byte) {
-	e := p.conversation()
+	e := conversation.of(p)
 	if textOf(e.after, "status") != protocol.StatusDone {
 		skipped("the stream is not done: see status/done")
 	}

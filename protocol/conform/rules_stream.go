@@ -13,7 +13,7 @@ import (
 
 var streamRules = []Rule{
 	{Name: "stream/chunk", Expected: "binary frames of 6400 bytes at the pace of a microphone are accepted, without an error message", Section: "Audio frames", step: conversation, check: func(p *prober) string {
-		e := p.conversation()
+		e := conversation.of(p)
 		if texts := errorMessages(e.messages); len(texts) > 0 {
 			differs("during %.1f s of audio it sent the error %q", e.sent.Seconds(), texts[0])
 		}
@@ -57,7 +57,7 @@ var streamRules = []Rule{
 		return expectEach(p, "the text frame %s", wrongTexts, (*stream).text)
 	}},
 	{Name: "stream/pace", Expected: "up to 5 s of audio ahead of real time are accepted", Section: "Pace", Chosen: true, check: func(p *prober) string {
-		e := p.control()
+		e := control.of(p)
 		if texts := errorMessages(e.messages); len(texts) > 0 {
 			differs("for %v of audio at once it sent the error %q; %s", e.sent, texts[0], e.end)
 		}
@@ -83,7 +83,7 @@ var streamRules = []Rule{
 		return fmt.Sprintf("%q, close 1008", texts[0])
 	}},
 	{Name: "stream/silence", Expected: "no audio for 60 s: error message, close 1008", Section: "Pace", Chosen: true, Slow: true, step: silence, check: func(p *prober) string {
-		e := p.silence()
+		e := silence.of(p)
 		if !e.end.over || e.closeTook < 59*time.Second {
 			differs("%v after the last chunk, %s", e.closeTook.Round(time.Second), e.end)
 		}
@@ -113,7 +113,7 @@ var streamRules = []Rule{
 		return "a pong"
 	}},
 	{Name: "stream/keep-alive", Expected: "the service sends a ping every 5 s; a connection from which nothing arrives for 15 s, not even a pong, is lost: its status is error", Section: "Keep-alive", Chosen: true, step: mute, check: func(p *prober) string {
-		e := p.mute()
+		e := mute.of(p)
 		seen := fmt.Sprintf("%.1f s without a pong, after %d pings, %s", e.closeTook.Seconds(), e.pings, e.end)
 		if e.pings < 2 || !e.end.over || e.closeTook < 14*time.Second {
 			differs("%s", seen)
@@ -121,7 +121,7 @@ var streamRules = []Rule{
 		statusIs(p.finalStatus(e.id), protocol.StatusError, true)
 		return seen
 	}},
-	{Name: "stream/end", Expected: "after end_of_stream the stream is closed with 1000 within 2 s", Section: "End of stream", Chosen: true, step: conversation, check: func(p *prober) string { return p.expectNormalEnd(p.conversation()) }},
+	{Name: "stream/end", Expected: "after end_of_stream the stream is closed with 1000 within 2 s", Section: "End of stream", Chosen: true, step: conversation, check: func(p *prober) string { return p.expectNormalEnd(conversation.of(p)) }},
 	{Name: "stream/end-empty", Expected: "the same without audio, and without an event", Section: "End of stream", Chosen: true, check: func(p *prober) string {
 		s := p.open()
 		defer s.close()
@@ -203,7 +203,7 @@ func firstStart(e *exchange) (time.Duration, bool) {
 // expectShift requires that ten times what before sends, before some speech, moves its
 // first turn by a duration.
 func (p *prober) expectShift(by time.Duration, before func(s *stream) error) string {
-	from, ok := firstStart(p.control())
+	from, ok := firstStart(control.of(p))
 	if !ok {
 		skipped("the clock is not known: %v of speech gave no turn", burst)
 	}

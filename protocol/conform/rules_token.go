@@ -84,7 +84,7 @@ var tokenRules = []Rule{
 		return "one succeeded, five failed with 401"
 	}},
 	{Name: "token/lifetime", Expected: "an unused token is not valid after 10 minutes", Section: "Stream token", Chosen: true, Slow: true, step: oldToken, check: func(p *prober) string {
-		p.oldToken().expectAPIError(http.StatusUnauthorized)
+		oldToken.of(p).expectAPIError(http.StatusUnauthorized)
 		return "401 after 10 minutes and 5 s"
 	}},
 }
@@ -137,9 +137,9 @@ func withToken(address string, token ...string) string {
 	return u.String()
 }
 
-// useOldToken uses a token after its lifetime.
-func (p *prober) useOldToken() *response {
+// oldToken is a handshake with a token after its lifetime.
+var oldToken = share(func(p *prober) *response {
 	made := p.create()
 	p.sleep(10*time.Minute + 5*time.Second)
 	return p.handshake(made.URL)
-}
+})

@@ -13,7 +13,7 @@ import (
 
 var watchRules = []Rule{
 	{Name: "watch/messages", Expected: "a watcher receives the starts and ends of a stream byte for byte and in order, then close 1000 with the text done", Section: "Watching", Chosen: true, check: func(p *prober) string {
-		w := p.watched()
+		w := watchedSpeech.of(p)
 		n := sameMessages(w.seen, turnMessages(w.sender.messages))
 		if w.end.code != websocket.CloseNormalClosure || w.end.text != protocol.StatusDone {
 			differs("after the stream was done, %s", w.end)
@@ -21,7 +21,7 @@ var watchRules = []Rule{
 		return fmt.Sprintf("%d messages, then close 1000 %q", n, w.end.text)
 	}},
 	{Name: "watch/state", Expected: "between them it receives the state of the stream: its status, and a timestamp that is not later than the audio received", Section: "Watch messages", Chosen: true, check: func(p *prober) string {
-		w := p.watched()
+		w := watchedSpeech.of(p)
 		n := 0
 		for _, m := range w.seen {
 			if m.Type != protocol.TypeStreamState {
@@ -38,7 +38,7 @@ var watchRules = []Rule{
 		return fmt.Sprintf("%d states", n)
 	}},
 	{Name: "watch/from", Expected: "after its end a stream can be watched as well; from=N skips its first N messages", Section: "Watch messages", Chosen: true, check: func(p *prober) string {
-		w := p.watched()
+		w := watchedSpeech.of(p)
 		all := turnMessages(w.sender.messages)
 		if len(all) == 0 {
 			skipped("there were no events: see events/speech")
@@ -50,7 +50,7 @@ var watchRules = []Rule{
 		return fmt.Sprintf("with from=1 %d of %d messages", sameMessages(seen, all[1:]), len(all))
 	}},
 	{Name: "watch/handshake", Expected: "an unknown id gets 404, an invalid from or words 400, a request that is no WebSocket handshake 426, each with its body", Section: "Watch handshake", Chosen: true, check: func(p *prober) string {
-		id := p.watched().sender.id
+		id := watchedSpeech.of(p).sender.id
 		for _, query := range []string{"?from=-1", "?from=x", "?words=yes"} {
 			_, r := p.watchHandshake(id, query, p.Key)
 			r.expectInvalid()
@@ -60,8 +60,8 @@ var watchRules = []Rule{
 		return "404, 400 and " + p.expectError(http.StatusUpgradeRequired, get("/v1/live/"+id+"/events"))
 	}},
 	{Name: "watch/foreign", Expected: "another account cannot watch a stream: 404, an ApiError", Section: "Watch handshake", Chosen: true, check: func(p *prober) string {
-		bearer(p.OtherKey, "a key of another account: --other-key KEY")
-		_, r := p.watchHandshake(p.watched().sender.id, "", p.OtherKey)
+		p.other() // or the rule is skipped
+		_, r := p.watchHandshake(watchedSpeech.of(p).sender.id, "", p.OtherKey)
 		r.expectAPIError(http.StatusNotFound)
 		return "404"
 	}},
@@ -69,11 +69,11 @@ var watchRules = []Rule{
 
 var resumeRules = []Rule{
 	{Name: "resume/resumed", Expected: "a stream that resumes another one of the account has resumed, which is true", Section: "Resume a stream", Chosen: true, step: conversation, check: func(p *prober) string {
-		p.resumed()
+		resumedSpeech.of(p)
 		return "resumed"
 	}},
 	{Name: "resume/labels", Expected: "it gives the same people the same labels", Section: "Resume a stream", Chosen: true, step: conversation, check: func(p *prober) string {
-		r := p.resumed()
+		r := resumedSpeech.of(p)
 		if r.want == "" {
 			skipped("the conversation has no second speaker with a turn of 2 s")
 		}
@@ -84,18 +84,18 @@ var resumeRules = []Rule{
 		return protocol.Label(r.want)
 	}},
 	{Name: "resume/status", Expected: "the status of the earlier stream gets resumedBy, the id of the stream that has resumed it", Section: "Resume a stream", Chosen: true, step: conversation, check: func(p *prober) string {
-		r := p.resumed()
-		if by := p.status(p.conversation().id)["resumedBy"]; !sameJSON(string(by), fmt.Sprintf("%q", r.id)) {
+		r := resumedSpeech.of(p)
+		if by := p.status(conversation.of(p).id)["resumedBy"]; !sameJSON(string(by), fmt.Sprintf("%q", r.id)) {
 			differs("resumedBy is %s, and %s has resumed it", by, r.id)
 		}
 		return r.id
 	}},
 	{Name: "resume/resumable", Expected: "a stream that was lost has resumable, which is true, and one that is done does not have it", Section: "Resume a stream", Chosen: true, step: conversation, check: func(p *prober) string {
-		p.resumed() // resuming may not be offered
+		resumedSpeech.of(p) // resuming may not be offered
 		s := p.open()
 		_ = s.chunk(make([]float32, protocol.ChunkSamples))
 		s.close()
-		lost, done := p.finalStatus(s.id)["resumable"], p.conversation().after["resumable"]
+		lost, done := p.finalStatus(s.id)["resumable"], conversation.of(p).after["resumable"]
 		if string(lost) != "true" || done != nil {
 			differs("resumable is %q after the connection was lost, and %q after end_of_stream", lost, done)
 		}
@@ -108,8 +108,8 @@ var resumeRules = []Rule{
 		return "not resumed"
 	}},
 	{Name: "resume/foreign", Expected: "a stream of another account is not resumed", Section: "Resume a stream", Chosen: true, step: conversation, check: func(p *prober) string {
-		a := post("/v1/live", resume(p.conversation().id))
-		a.auth = bearer(p.OtherKey, "a key of another account: --other-key KEY")
+		a := post("/v1/live", resume(conversation.of(p).id))
+		a.auth = p.other()
 		p.expectNew(a)
 		return "not resumed"
 	}},
@@ -122,9 +122,9 @@ type watched struct {
 	end    ending
 }
 
-// watchSpeech watches a stream while audio is sent: a second of silence in real time, as
-// the state is sent twice a second, and some seconds of speech at once.
-func (p *prober) watchSpeech() *watched {
+// watchedSpeech is a stream and its watcher while audio is sent: a second of silence in real
+// time, as the state is sent twice a second, and some seconds of speech at once.
+var watchedSpeech = share(func(p *prober) *watched {
 	var watcher *stream
 	defer func() {
 		if watcher != nil {
@@ -142,7 +142,7 @@ func (p *prober) watchSpeech() *watched {
 	w := &watched{sender: sender}
 	w.seen, w.end = watcher.received()
 	return w
-}
+})
 
 // watch opens a watcher with the key.
 func (p *prober) watch(id, query string) *stream {
@@ -192,9 +192,9 @@ type resumed struct {
 // resume is the body that creates a stream that resumes another one.
 func resume(id string) string { return fmt.Sprintf(`{"resume":%q}`, id) }
 
-// resumeSpeech resumes the conversation with a turn of a speaker who was not its first.
-func (p *prober) resumeSpeech() *resumed {
-	e := p.conversation()
+// resumedSpeech resumes the conversation with a turn of a speaker who was not its first.
+var resumedSpeech = share(func(p *prober) *resumed {
+	e := conversation.of(p)
 	creation := p.do(post("/v1/live", resume(e.id)))
 	creation.expectSuccess()
 	switch is := creation.object()["resumed"]; {
@@ -217,7 +217,7 @@ func (p *prober) resumeSpeech() *resumed {
 	}
 	r.exchange = p.finish(s)
 	return r
-}
+})
 
 // expectNew requires that a stream is created which does not resume another one.
 func (p *prober) expectNew(a request) {
