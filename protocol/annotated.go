@@ -31,63 +31,61 @@ type Speaker struct {
 // only place where labels become names: every display and export uses it. What
 // has no annotations is shared with the snapshot: read only.
 func (a Annotations) Speakers(s Snapshot) []Speaker {
-	var speakers []Speaker
-	var lanes [][]Lane // of each speaker
-	position := make(map[string]int, len(s.Lanes))
-	add := func(root string, index int) int {
-		k, known := position[root]
-		if !known {
-			k = len(speakers)
-			position[root] = k
-			speakers = append(speakers, Speaker{Label: root, Labels: []string{root}, Index: index, Muted: a.Muted(root)})
-			lanes = append(lanes, nil)
+	type person struct {
+		Speaker
+		lanes []Lane
+		gave  bool // a turn to another person
+	}
+	var people []*person
+	byLabel := make(map[string]*person, len(s.Lanes))
+	of := func(root string, index int) *person {
+		p := byLabel[root]
+		if p == nil {
+			p = &person{Speaker: Speaker{Label: root, Labels: []string{root}, Index: index, Muted: a.Muted(root)}}
+			byLabel[root] = p
+			people = append(people, p)
 		}
-		return k
+		return p
 	}
 	for i, l := range s.Lanes {
-		root := a.Root(l.Speaker)
-		k := add(root, i)
-		if label := Label(l.Speaker); label == root {
-			speakers[k].Index = i
+		p := of(a.Root(l.Speaker), i)
+		if label := Label(l.Speaker); label == p.Label {
+			p.Index = i
 		} else {
-			speakers[k].Labels = append(speakers[k].Labels, label)
+			p.Labels = append(p.Labels, label)
 		}
-		lanes[k] = append(lanes[k], l)
+		p.lanes = append(p.lanes, l)
 	}
-	next := len(s.Lanes)         // index of a person without a lane
-	emptied := map[string]bool{} // labels of people whose turns belong to others
+	next := len(s.Lanes) // index of a person without a lane
 	for _, m := range a.moves {
-		from, to := a.Root(m.From), a.Root(m.To)
-		k, known := position[from]
-		if !known || from == to {
+		from, to := byLabel[a.Root(m.From)], a.Root(m.To)
+		if from == nil || from.Label == to {
 			continue
 		}
-		moved := takeTurns(lanes[k], m)
-		if len(moved) == 0 {
-			continue
+		if moved := takeTurns(from.lanes, m); len(moved) > 0 {
+			from.gave = true
+			into := of(to, next) // in a replay, they may not have spoken yet
+			next = max(next, into.Index+1)
+			into.lanes = append(into.lanes, moved...)
 		}
-		emptied[from] = true
-		into := add(to, next) // in a replay, they may not have spoken yet
-		next = max(next, speakers[into].Index+1)
-		lanes[into] = append(lanes[into], moved...)
 	}
-	taken := make(map[string]bool, len(speakers))
-	kept := speakers[:0]
-	for k, p := range speakers {
-		silent := !slices.ContainsFunc(lanes[k], func(l Lane) bool { return l.Open || len(l.Turns) > 0 })
-		if silent && emptied[p.Label] {
+	taken := make(map[string]bool, len(people))
+	var speakers []Speaker
+	for _, p := range people {
+		spoke := slices.ContainsFunc(p.lanes, func(l Lane) bool { return l.Open || len(l.Turns) > 0 })
+		if p.gave && !spoke { // all turns belong to others
 			continue
 		}
 		name := a.Name(p.Label)
-		if i := slices.IndexFunc(lanes[k], func(l Lane) bool { return l.Match != "" }); i >= 0 && name == p.Label {
-			name, p.Recognised = lanes[k][i].Match, true // a typed name comes before a recognised one
+		if i := slices.IndexFunc(p.lanes, func(l Lane) bool { return l.Match != "" }); i >= 0 && name == p.Label {
+			name, p.Recognised = p.lanes[i].Match, true // a typed name comes before a recognised one
 		}
 		name = unique(name, taken)
 		taken[name] = true
-		p.Lane = unite(name, lanes[k])
-		kept = append(kept, p)
+		p.Lane = unite(name, p.lanes)
+		speakers = append(speakers, p.Speaker)
 	}
-	return kept
+	return speakers
 }
 
 // takeTurns removes the turns that a move covers from the lanes of a person, and
