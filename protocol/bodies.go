@@ -76,7 +76,7 @@ type LiveStatus struct {
 }
 
 // ResumeAt is where the audio of a stream that resumes another one begins, in
-// seconds on the clock of that one, as its client has said in the field resumeAt
+// seconds after the begin of that one, as its client has said in the field resumeAt
 // of Input; false if it has not.
 func (s LiveStatus) ResumeAt() (seconds float64, known bool) {
 	seconds, known = InputField(s.Input, "resumeAt").(float64)

@@ -27,19 +27,6 @@ func (m *clockMap) add(sent, seq int64) {
 	m.steps = append(m.steps, clockStep{sent: sent, ahead: ahead})
 }
 
-// service is the time on the service's clock, in seconds, of a time on the capture
-// clock. Audio that was dropped is where the next chunk begins.
-func (m *clockMap) service(seconds float64) float64 {
-	at := seconds * protocol.SampleRate / protocol.ChunkSamples // in chunks
-	const tolerance = 1e-6
-	i := sort.Search(len(m.steps), func(i int) bool { return float64(m.steps[i].sent+m.steps[i].ahead) > at+tolerance })
-	if i == 0 {
-		return seconds
-	}
-	s := m.steps[i-1]
-	return protocol.Round1ms(seconds - float64(s.ahead*protocol.ChunkSamples)/protocol.SampleRate)
-}
-
 // capture is the time on the capture clock, in seconds, of a time on the
 // service's. Where audio was dropped exactly there, a start lies after the gap
 // and an end before it.

@@ -95,6 +95,7 @@ type ResilientStream struct {
 	endSent       chan struct{} // closed when end_of_stream was sent
 	endOnce       sync.Once     // closes it
 	withoutResume bool          // the service rejects the field resume; of the manager
+	begins        float64       // where the newest stream was announced to begin, in seconds; of the manager
 
 	mu        sync.Mutex // for all below
 	stream    *Stream    // the newest
@@ -267,6 +268,9 @@ func (r *ResilientStream) manage(s *Stream) {
 // continues.
 func (r *ResilientStream) resume(lost *Stream, info CloseInfo) (next *Stream, err error) {
 	before := r.merger.cut
+	if r.merger.streams == 1 {
+		r.begins = lost.captureTime(0)
+	}
 	cut, ends := r.merger.cutAt(r.decided(lost))
 	r.buffer.lost(cut)
 	r.reconnect.lost(lost.opened, cut-before >= minProgress, info.Err)
@@ -301,10 +305,10 @@ func (r *ResilientStream) openNext(ctx context.Context) (s *Stream, resumed bool
 		return nil, false, creating, err
 	}
 	// With a microphone that was without a connection for long, a slow request has moved the begin that it named.
-	if now, known := r.buffer.wouldRewind(r.merger.cut); live.Resumed && known && now-begins > maxMoved.Seconds() {
+	if live.Resumed && r.buffer.wouldRewind(r.merger.cut)-begins > maxMoved.Seconds() {
 		again, cancel := context.WithTimeout(ctx, againTimeout)
-		if second, _, err := r.createNext(again); err == nil {
-			live = second
+		if second, at, err := r.createNext(again); err == nil {
+			live, begins = second, at
 		}
 		cancel()
 	}
@@ -312,6 +316,7 @@ func (r *ResilientStream) openNext(ctx context.Context) (s *Stream, resumed bool
 	if err != nil {
 		return nil, false, opening, err
 	}
+	r.begins = begins
 	r.mu.Lock()
 	r.id = live.ID
 	r.mu.Unlock()
@@ -320,14 +325,12 @@ func (r *ResilientStream) openNext(ctx context.Context) (s *Stream, resumed bool
 
 // createNext asks for the next stream. begins is where its audio begins if it is opened at once, in seconds.
 func (r *ResilientStream) createNext(ctx context.Context) (live protocol.LiveStream, begins float64, err error) {
-	begins, known := r.buffer.wouldRewind(r.merger.cut)
+	begins = r.buffer.wouldRewind(r.merger.cut)
 	input := r.o.input()
 	if !r.withoutResume {
 		input["resume"] = r.id // which only this goroutine changes
-		if known {
-			// For watchers.
-			input["resumeAt"] = r.current().serviceTime(begins)
-		}
+		// For watchers. By how much the streams before began later than was announced does not add up.
+		input["resumeAt"] = protocol.Round1ms(begins - r.begins)
 	}
 	live, err = r.client.CreateOnce(ctx, input)
 	rejected := func() bool {

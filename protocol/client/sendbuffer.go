@@ -236,16 +236,14 @@ func (b *sendBuffer) restartAt(cut float64) (i, skipped int) {
 	return i + skipped, skipped
 }
 
-// wouldRewind is where rewind would restart sending now, in seconds; false if
-// nothing waits.
-func (b *sendBuffer) wouldRewind(cut float64) (at float64, known bool) {
+// wouldRewind is where rewind would restart sending now, in seconds.
+func (b *sendBuffer) wouldRewind(cut float64) float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i, _ := b.restartAt(cut)
-	if i >= len(b.chunks) {
-		return 0, false
+	if i, _ := b.restartAt(cut); i < len(b.chunks) {
+		return chunkTime(b.chunks[i].seq)
 	}
-	return chunkTime(b.chunks[i].seq), true
+	return chunkTime(b.reached)
 }
 
 // chunkTime is the start of a chunk on the capture clock, in seconds.

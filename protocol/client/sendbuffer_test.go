@@ -83,9 +83,7 @@ func TestSentAudioIsBounded(t *testing.T) {
 	if len(b.chunks) != sentBuffer || b.chunks[0].seq != 10 || b.dropped != 0 || len(b.gaps) != 0 {
 		t.Errorf("%d chunks, %d were dropped, gaps %v", len(b.chunks), b.dropped, b.gaps)
 	}
-	if at, known := b.wouldRewind(3600); known {
-		t.Errorf("nothing waits, but sending restarts at %v", at)
-	}
+	testkit.Equal(t, b.wouldRewind(3600), chunkTime(sentBuffer+10), "where sending restarts if nothing waits, at")
 }
 
 // TestWaitForAudio: a session without audio waits for some, or for its end.

@@ -288,17 +288,6 @@ func (s *Stream) captureTime(seconds float64) float64 {
 	return s.clock.capture(seconds, false)
 }
 
-// serviceTime converts a time on the capture clock to the service's, which is 0
-// before the first chunk.
-func (s *Stream) serviceTime(seconds float64) float64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.sent == 0 {
-		return 0
-	}
-	return s.clock.service(seconds)
-}
-
 // onCaptureClock is the event with its times on the capture clock. Where
 // audio was dropped exactly at a turn's end, the turn ends before the gap.
 func (s *Stream) onCaptureClock(e protocol.Event) protocol.Event {
