@@ -282,6 +282,9 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 		return inputError(err)
 	}
 	defer source.Close()
+	if f.fast() && source.Info().Kind.Live() {
+		a.notice("--pace has no effect on a device")
+	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	server, err := a.connect(ctx, f.serviceFlags, connectOptions{

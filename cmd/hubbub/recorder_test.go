@@ -41,7 +41,7 @@ func TestMicrophoneWithoutCgo(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "parec:0") || !strings.Contains(string(out), "peak") || strings.Contains(string(out), "silent") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	p := startProgram(t, program, server.Vars, "live", "--input", "mic", "--output", "lines")
+	p := startProgram(t, program, server.Vars, "live", "--input", "mic", "--output", "lines", "--pace", "fast")
 	testkit.Contains(t, p.line(""), " SPEAKER_00", "first line")
 	// What the machine plays, here to the microphone's own sink.
 	speakers := startProgram(t, program, server.Vars, "live", "--input", "speakers:Null", "--output", "lines")
@@ -49,5 +49,5 @@ func TestMicrophoneWithoutCgo(t *testing.T) {
 		t.Errorf("first line %q from the speakers", line)
 	}
 	p.signal(os.Interrupt)
-	p.ends(exitInterrupted)
+	p.ends(exitInterrupted, "hubbub: --pace has no effect on a device")
 }
