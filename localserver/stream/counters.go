@@ -30,13 +30,10 @@ type Counters struct {
 }
 
 // ended counts the end of a stream.
-func (c *Counters) ended(end ending, corrections corrections, lost int) {
-	c.Lost.Add(int64(lost))
+func (c *Counters) ended(end ending) {
 	if end.status == store.Done {
 		c.Done.Add(1)
 	} else {
 		c.Failed.Add(1)
 	}
-	c.Moved.Add(corrections.Moved)
-	c.Dropped.Add(corrections.Dropped)
 }

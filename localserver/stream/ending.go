@@ -72,8 +72,8 @@ func (s *Stream) recordEnd(ctx context.Context, end *ending) (kept bool) {
 	s.journal.finish(*end, s.config.Now().UTC())
 	waitFor(ctx, s.journal.done)
 	rest := s.journal.handOver()
-	if missing := s.journal.missing(); missing > 0 {
-		s.log.Error("events of a stream could not be stored", "events", missing)
+	if lost := s.journal.lost; lost > 0 {
+		s.log.Error("events of a stream could not be stored", "events", lost)
 	}
 	kept = rest == nil || s.config.Outbox.Add(rest)
 	*end = s.journal.end

@@ -36,6 +36,7 @@ const (
 type journal struct {
 	store    Store
 	id       string
+	losses   *atomic.Int64 // counts what lost counts, of all streams
 	log      *slog.Logger
 	received atomic.Int64 // audio, a time.Duration
 
@@ -56,9 +57,9 @@ type journal struct {
 	cancel context.CancelFunc
 }
 
-func newJournal(s Store, id string, log *slog.Logger) *journal {
+func newJournal(s Store, id string, losses *atomic.Int64, log *slog.Logger) *journal {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &journal{store: s, id: id, log: log,
+	return &journal{store: s, id: id, losses: losses, log: log,
 		wake: make(chan struct{}, 1), done: make(chan struct{}), ctx: ctx, cancel: cancel}
 }
 
@@ -68,10 +69,16 @@ func (j *journal) add(raw []byte) {
 	if len(j.waiting) < maxWaiting && !j.fenced {
 		j.waiting = append(j.waiting, raw)
 	} else {
-		j.lost++
+		j.lose(1)
 	}
 	j.mu.Unlock()
 	notify(j.wake)
+}
+
+// lose counts events that will not be stored. The caller holds mu.
+func (j *journal) lose(events int) {
+	j.lost += events
+	j.losses.Add(int64(events))
 }
 
 // addError takes an error message for the watchers, which is published with the next
@@ -128,14 +135,6 @@ func (j *journal) handOver() *PendingFinish {
 	}
 	j.waiting = nil
 	return p
-}
-
-// missing is how many events are not stored. It is final once run has
-// returned.
-func (j *journal) missing() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.lost + len(j.waiting)
 }
 
 // run writes to the store until it has everything after finish, or until handOver.
@@ -281,6 +280,6 @@ func (j *journal) fence() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.fenced = true
-	j.lost += len(j.waiting)
+	j.lose(len(j.waiting))
 	j.waiting = nil
 }

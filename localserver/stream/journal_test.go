@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,7 +19,7 @@ func TestJournalSurvivesAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		m.setFail("append")
-		j := newJournal(m, testID, discard)
+		j := newJournal(m, testID, new(atomic.Int64), discard)
 		go j.run()
 		j.add([]byte("0"))
 		synctest.Wait()
@@ -47,7 +48,7 @@ func TestJournalDividesLargeEvents(t *testing.T) {
 	s := testkit.Must(store.Open(context.Background(), store.Options{}))(t)
 	defer func() { _ = s.Close() }()
 	var want [][]byte
-	j := newJournal(s, testID, discard)
+	j := newJournal(s, testID, new(atomic.Int64), discard)
 	for i := range 30 {
 		want = append(want, fmt.Appendf(nil, "%d %s", i, strings.Repeat("x", 100<<10)))
 		j.add(want[i])
@@ -73,24 +74,25 @@ func TestJournalCountsLostEvents(t *testing.T) {
 			m := newMemory()
 			m.begin(testID)
 			m.setFail("append")
-			j := newJournal(m, testID, discard)
+			j := newJournal(m, testID, new(atomic.Int64), discard)
 			go j.run()
 			for range maxWaiting + 7 {
 				j.add([]byte("x"))
 			}
+			testkit.Equal(t, j.losses.Load(), 7, "events lost before the end")
 			j.finish(endOfStream, time.Now())
 			time.Sleep(50 * time.Millisecond)
-			if j.missing() != maxWaiting+7 {
-				t.Fatalf("%d events are missing", j.missing())
+			if len(j.waiting) != maxWaiting {
+				t.Fatalf("%d events wait", len(j.waiting))
 			}
 			if returns {
 				m.setFail()
 				<-j.done
-				if rec := m.record(testID); rec.Status != store.Failed || rec.Cause != causeEventsLost || j.missing() != 7 || j.handOver() != nil {
-					t.Errorf("%d events are lost, and the record is %+v", j.missing(), rec)
+				if rec := m.record(testID); rec.Status != store.Failed || rec.Cause != causeEventsLost || j.lost != 7 || j.handOver() != nil {
+					t.Errorf("%d events are lost, and the record is %+v", j.lost, rec)
 				}
-			} else if p := j.handOver(); p.Status != store.Failed || p.Cause != causeEventsLost || len(p.Events) != maxWaiting || j.missing() != 7 {
-				t.Errorf("%d events are handed over, %d are lost, and the status is %s", len(p.Events), j.missing(), p.Status)
+			} else if p := j.handOver(); p.Status != store.Failed || p.Cause != causeEventsLost || len(p.Events) != maxWaiting || j.lost != 7 {
+				t.Errorf("%d events are handed over, %d are lost, and the status is %s", len(p.Events), j.lost, p.Status)
 			}
 		})
 	}
@@ -100,7 +102,7 @@ func TestJournalCountsLostEvents(t *testing.T) {
 func TestJournalRenewsAndPublishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		j := newJournal(m, testID, discard)
+		j := newJournal(m, testID, new(atomic.Int64), discard)
 		go j.run()
 		j.received.Store(int64(time.Second))
 		time.Sleep(3*time.Hour + time.Second)
@@ -137,7 +139,7 @@ func (silentRecords) Renew(ctx context.Context, _ string) error {
 func TestJournalWithoutResponseToARenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		j := newJournal(silentRecords{m}, testID, discard)
+		j := newJournal(silentRecords{m}, testID, new(atomic.Int64), discard)
 		go j.run()
 		time.Sleep(renewInterval + time.Second)
 		j.add([]byte("x"))

@@ -141,7 +141,7 @@ func (o *Outbox) start(p *PendingFinish) {
 // deliver writes to the store what it does not have of one stream.
 func (o *Outbox) deliver(p *PendingFinish) {
 	size := p.size()
-	j := newJournal(o.store, p.Stream, o.log.With("stream", p.Stream))
+	j := newJournal(o.store, p.Stream, o.lost, o.log.With("stream", p.Stream))
 	defer context.AfterFunc(o.ctx, j.cancel)()
 	for _, e := range p.Events {
 		j.waiting = append(j.waiting, []byte(e))
@@ -155,10 +155,9 @@ func (o *Outbox) deliver(p *PendingFinish) {
 	o.bytes -= size
 	o.mu.Unlock()
 	if !j.recorded {
-		o.abandon(p, j.missing())
+		o.abandon(p, len(j.waiting))
 		return
 	}
-	o.lost.Add(int64(j.lost))
 	if o.folder != "" {
 		if err := os.Remove(o.file(p)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			o.log.Error("a file of the outbox cannot be removed", "stream", p.Stream, "error", err)

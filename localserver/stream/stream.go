@@ -90,6 +90,7 @@ type Stream struct {
 	conn        Socket
 	diarizer    Diarizer
 	validator   validator
+	counted     corrections // of the validator, in counters
 	writer      *writer
 	journal     *journal
 	words       *transcript  // nil unless the client asked for words
@@ -115,7 +116,7 @@ func New(c Config, conn Socket, d Diarizer) *Stream {
 		conn:     conn,
 		diarizer: d,
 		writer:   newWriter(conn, c.Log),
-		journal:  newJournal(c.Store, c.ID, c.Log),
+		journal:  newJournal(c.Store, c.ID, &c.Counters.Lost, c.Log),
 		chunks:   make(chan chunk, queuedChunks),
 		stop:     make(chan struct{}),
 
@@ -166,7 +167,7 @@ func (s *Stream) Run(ctx context.Context, drain <-chan struct{}) {
 	s.writer.close(sent)
 	defer s.audioWriter.wait()
 	defer s.snapshots.wait(context.WithoutCancel(ctx)) // each write has its own deadline
-	s.counters.ended(end, s.validator.corrections, s.journal.missing())
+	s.counters.ended(end)
 	s.log.Info("stream closed", "status", string(end.status), "cause", end.cause,
 		"audio", s.received, "duration", time.Since(began).Round(time.Millisecond),
 		"moved", s.validator.corrections.Moved, "dropped", s.validator.corrections.Dropped)

@@ -409,18 +409,18 @@ func TestPanicInTheDiarizer(t *testing.T) {
 	}
 }
 
-// What the validator corrects is counted.
+// What the validator corrects is counted at once.
 func TestCorrectionsAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		c := s.open(&streamtest.Diarizer{OnPush: func(int, []float32) []engine.Event {
 			return []engine.Event{{Kind: engine.End}, {Kind: engine.Start}, {Kind: engine.End, At: time.Hour}}
 		}})
 		c.chunks(1)
-		c.endOfStream()
-		c.end()
-		s.running.Wait()
+		synctest.Wait()
 		if n := &s.counters; protocoltest.Brief(c.received()) != "+00@0s -00@100ms" || n.Moved.Load() != 1 || n.Dropped.Load() != 1 {
 			t.Errorf("%s, %d moved, %d dropped", protocoltest.Brief(c.received()), n.Moved.Load(), n.Dropped.Load())
 		}
+		c.endOfStream()
+		c.end()
 	})
 }

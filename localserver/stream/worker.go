@@ -127,4 +127,8 @@ func (s *Stream) emit() {
 		s.words.event(e)
 	}
 	s.counters.Events.Add(int64(len(s.valid)))
+	now := s.validator.corrections
+	s.counters.Moved.Add(now.Moved - s.counted.Moved)
+	s.counters.Dropped.Add(now.Dropped - s.counted.Dropped)
+	s.counted = now
 }
