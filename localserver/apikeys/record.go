@@ -102,6 +102,8 @@ func Revoke(dataDir, key string, now time.Time) (r Record, known bool, err error
 		if c.ExpiresAt != nil {
 			expires = &c.ExpiresAt.Time
 		}
+	} else if strings.HasPrefix(key, "eyJ") { // as the header of each JWT in base64
+		return r, false, hint.Add(errors.New("the API key is damaged; nothing was revoked"), "Give all of it, or its ID; 'hubbub key list' lists the IDs.")
 	}
 	if id == "" || len(id) > maxID {
 		return r, false, hint.Add(errors.New("this is not the ID of an API key"), "'hubbub key list' lists the IDs.")

@@ -72,7 +72,7 @@ func TestRevokeOneKey(t *testing.T) {
 	if !k.Revoked("urn:elsewhere/1") || !k.Revoked(long) || k.Revoked("urn:elsewhere/2") || k.Revoked("") {
 		t.Error("wrong IDs are revoked")
 	}
-	for _, bad := range []string{"", strings.Repeat("x", maxID+1)} {
+	for _, bad := range []string{"", strings.Repeat("x", maxID+1), two[:len(two)/2]} { // a part of a key, which would stay valid
 		if _, _, err := Revoke(dir, bad, now); err == nil {
 			t.Errorf("%q can be revoked", bad)
 		}
