@@ -104,11 +104,10 @@ type Stream struct {
 	open        map[string]float64 // starts of the turns without an end, by label; of a stream that is sent
 
 	// The end.
-	writeErr  error         // the first failed write
-	failedAt  time.Time     // when it failed
-	stalled   time.Duration // time spent waiting for the receiver of Events since endSent or failedAt
-	abortInfo *CloseInfo    // set by the first abort
-	info      CloseInfo     // set by the reader at its end
+	writeErr error         // the first failed write
+	failedAt time.Time     // when it failed
+	stalled  time.Duration // time spent waiting for the receiver of Events since endSent or failedAt
+	info     *CloseInfo    // set by the first abort, and by the reader at its end
 }
 
 // sendingState is how far the sending of a stream is.
@@ -309,7 +308,7 @@ func (s *Stream) Wait() CloseInfo {
 	s.goroutines.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.info
+	return *s.info
 }
 
 // Stats are the stream's counters now.
@@ -331,10 +330,10 @@ func (s *Stream) Close() {
 func (s *Stream) abort(cause CloseInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.abortInfo != nil {
+	if s.info != nil {
 		return
 	}
-	s.abortInfo = &cause
+	s.info = &cause
 	close(s.aborted)
 	_ = s.tcp().Close()
 }

@@ -24,14 +24,14 @@ func (s *Stream) read() {
 	var cause error
 	defer func() {
 		info := s.ending(cause)
-		s.mu.Lock()
-		s.info = info
-		s.mu.Unlock()
 		s.tracer.ended(info)
 		if info.Code != 0 {
 			_ = s.conn.Close() // the service is there: close TLS in order, too
 		}
 		s.abort(info)
+		s.mu.Lock()
+		s.info = &info // says more than the cause of an abort before
+		s.mu.Unlock()
 		close(s.events)
 	}()
 	defer s.recovered("reading the stream")
@@ -252,8 +252,8 @@ func (s *Stream) ending(cause error) CloseInfo {
 	if _, _ = fmt.Sscanf(fmt.Sprint(cause), "websocket: bad close code %d", &code); code >= 1000 { // for the library, also 1014
 		return closedBy(code, "", ended)
 	}
-	if s.abortInfo != nil {
-		return *s.abortInfo
+	if s.info != nil {
+		return *s.info
 	}
 	const again = "Turns up to here are kept; check the network and start again."
 	if s.writeErr != nil {
@@ -318,12 +318,8 @@ func (s *Stream) checkOpen() error {
 func (s *Stream) overError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	info := s.info
-	if info.Reason == 0 && s.abortInfo != nil {
-		info = *s.abortInfo
-	}
-	if info.Err != nil {
-		return fmt.Errorf("%w: %w", ErrStreamOver, info.Err)
+	if s.info != nil && s.info.Err != nil {
+		return fmt.Errorf("%w: %w", ErrStreamOver, s.info.Err)
 	}
 	return ErrStreamOver
 }
