@@ -171,7 +171,7 @@ func (c *checker) audio(ctx context.Context, s *Stage) error {
 	case stats.Behind > 2*trace.MaxPong: // pings follow each other at intervals of MaxPong
 		s.notice(fmt.Sprintf("the service answered no ping behind the last %.1f s of audio", stats.Behind.Seconds()), "Likely cause: "+trace.CauseSilent+", or something in between has ended the connection without saying so.")
 	}
-	if tcp, ok := st.Socket(); ok {
+	if tcp := st.Socket(); tcp != nil {
 		s.Details["tcp_rtt_ms"], s.Details["tcp_retransmits"], s.Details["tcp_unacked_bytes"] = millis(tcp.RTT), tcp.Retransmits, tcp.Unacked
 		if tcp.Retransmits > 0 {
 			s.Seen += fmt.Sprintf(", %d TCP segments retransmitted", tcp.Retransmits)

@@ -61,20 +61,12 @@ func (t *streamTracer) put(r trace.Record) {
 	t.record(r)
 }
 
-// socketNow is the state of the socket; nil when it is not known.
-func (t *streamTracer) socketNow() *trace.SocketState {
-	if s, ok := trace.QuerySocket(t.socket); ok {
-		return &s
-	}
-	return nil
-}
-
 // chunk records a chunk whose write began and ended at these times.
 func (t *streamTracer) chunk(r trace.Record, begun, done time.Time, err error) {
 	if t == nil {
 		return
 	}
-	r.Stream, r.Took, r.Socket = t.stream, done.Sub(begun), t.socketNow()
+	r.Stream, r.Took, r.Socket = t.stream, done.Sub(begun), trace.QuerySocket(t.socket)
 	if err != nil {
 		r.Fault, r.Text = true, err.Error()
 		t.record(r)
@@ -122,7 +114,7 @@ func (t *streamTracer) ponged(size int, took time.Duration) {
 	if t == nil {
 		return
 	}
-	t.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindPong, Size: size, Took: took, Socket: t.socketNow()})
+	t.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindPong, Size: size, Took: took, Socket: trace.QuerySocket(t.socket)})
 }
 
 // ended records how the stream ended.
@@ -140,6 +132,6 @@ func (t *streamTracer) ended(info CloseInfo) {
 	t.put(r)
 }
 
-// Socket is the state of the stream's TCP socket; false when the system does not
+// Socket is the state of the stream's TCP socket; nil when the system does not
 // report it or the socket is closed.
-func (s *Stream) Socket() (trace.SocketState, bool) { return trace.QuerySocket(s.tcp()) }
+func (s *Stream) Socket() *trace.SocketState { return trace.QuerySocket(s.tcp()) }

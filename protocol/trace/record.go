@@ -133,12 +133,12 @@ type recordJSON struct {
 	Kind    Kind            `json:"kind"`
 	Type    string          `json:"type,omitempty"`
 	Size    *int            `json:"bytes,omitempty"`
-	Took    *float64        `json:"took_ms,omitempty"`
+	Took    millis          `json:"took_ms,omitempty"`
 	Chunk   *int64          `json:"chunk,omitempty"`
-	Gap     *float64        `json:"gap_ms,omitempty"`
-	Ahead   *float64        `json:"ahead_ms,omitempty"`
+	Gap     millis          `json:"gap_ms,omitempty"`
+	Ahead   *millis         `json:"ahead_ms,omitempty"`
 	Dropped int64           `json:"dropped,omitempty"`
-	Lag     *float64        `json:"lag_ms,omitempty"`
+	Lag     *millis         `json:"lag_ms,omitempty"`
 	Code    int             `json:"code,omitempty"`
 	Meaning string          `json:"meaning,omitempty"`
 	Fault   bool            `json:"fault,omitempty"`
@@ -150,57 +150,50 @@ type recordJSON struct {
 }
 
 type socketJSON struct {
-	Unacked     int     `json:"unacked_bytes"`
-	Unsent      int     `json:"unsent_bytes"`
-	Unread      int     `json:"unread_bytes"`
-	RTT         float64 `json:"rtt_ms"`
-	RTTVar      float64 `json:"rttvar_ms"`
-	Retransmits int     `json:"retransmits"`
-	Lost        int     `json:"lost"`
-	Window      int     `json:"window"`
+	Unacked     int    `json:"unacked_bytes"`
+	Unsent      int    `json:"unsent_bytes"`
+	Unread      int    `json:"unread_bytes"`
+	RTT         millis `json:"rtt_ms"`
+	RTTVar      millis `json:"rttvar_ms"`
+	Retransmits int    `json:"retransmits"`
+	Lost        int    `json:"lost"`
+	Window      int    `json:"window"`
 }
 
-// millis is a duration in milliseconds, to the microsecond.
-func millis(d time.Duration) *float64 {
-	ms := math.Round(float64(d)/float64(time.Microsecond)) / 1000
-	return &ms
+// millis is a duration whose JSON is in milliseconds, to the microsecond.
+type millis time.Duration
+
+func (m millis) MarshalJSON() ([]byte, error) {
+	return json.Marshal(math.Round(float64(m)/float64(time.Microsecond)) / 1000)
 }
 
 // MarshalJSON is the record as one line.
 func (r Record) MarshalJSON() ([]byte, error) {
 	j := recordJSON{
 		Number: r.Number, At: r.At.UTC().Format("2006-01-02T15:04:05.000000Z"), Stream: r.Stream,
-		Dir: r.Dir, Kind: r.Kind, Type: r.Type, Dropped: r.Dropped,
+		Dir: r.Dir, Kind: r.Kind, Type: r.Type, Took: millis(r.Took), Gap: millis(r.Gap), Dropped: r.Dropped,
 		Code: r.Code, Fault: r.Fault, Text: r.Text, Raw: r.Raw, Cut: r.Cut,
 	}
 	if r.Dir != "" {
 		j.Size = &r.Size
 	}
-	if r.Took > 0 {
-		j.Took = millis(r.Took)
-	}
 	switch r.Kind {
 	case KindChunk:
-		j.Chunk, j.Ahead = &r.Chunk, millis(r.Ahead)
-		if r.Gap > 0 {
-			j.Gap = millis(r.Gap)
-		}
+		j.Chunk, j.Ahead = &r.Chunk, new(millis(r.Ahead))
 		if r.Waiting >= 0 {
 			j.Queue = &r.Waiting
 		}
 	case KindEvent:
 		if (r.Type == protocol.TypeSpeakerStart || r.Type == protocol.TypeSpeakerEnd) && r.Lag >= 0 {
-			j.Lag = millis(r.Lag)
+			j.Lag = new(millis(r.Lag))
 		}
-	case KindClose:
-		j.Meaning = protocol.CodeMeaning(r.Code)
-	case KindEnd:
+	case KindClose, KindEnd:
 		if r.Code != 0 {
 			j.Meaning = protocol.CodeMeaning(r.Code)
 		}
 	}
 	if s := r.Socket; s != nil {
-		j.Socket = &socketJSON{s.Unacked, s.Unsent, s.Unread, *millis(s.RTT), *millis(s.RTTVar), s.Retransmits, s.Lost, s.Window}
+		j.Socket = &socketJSON{s.Unacked, s.Unsent, s.Unread, millis(s.RTT), millis(s.RTTVar), s.Retransmits, s.Lost, s.Window}
 	}
 	return protocol.MarshalLine(j)
 }

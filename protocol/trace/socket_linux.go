@@ -8,25 +8,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// QuerySocket queries the state of a TCP socket; false when it is not known.
-func QuerySocket(conn net.Conn) (SocketState, bool) {
-	var s SocketState
-	known := false
+// QuerySocket queries the state of a TCP socket; nil when it is not known.
+func QuerySocket(conn net.Conn) (s *SocketState) {
 	c, ok := conn.(syscall.Conn)
 	if !ok {
-		return s, false
+		return nil
 	}
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return s, false
+		return nil
 	}
-	err = raw.Control(func(fd uintptr) {
+	_ = raw.Control(func(fd uintptr) { // fails only before the call
 		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
 		if err != nil {
 			return
 		}
-		known = true
-		s = SocketState{
+		s = &SocketState{
 			Unsent:      int(info.Notsent_bytes),
 			RTT:         time.Duration(info.Rtt) * time.Microsecond,
 			RTTVar:      time.Duration(info.Rttvar) * time.Microsecond,
@@ -41,5 +38,5 @@ func QuerySocket(conn net.Conn) (SocketState, bool) {
 			s.Unread = n
 		}
 	})
-	return s, known && err == nil
+	return s
 }
