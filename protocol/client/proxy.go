@@ -58,7 +58,12 @@ func proxyUnreachable(err error) error {
 
 // tunnel makes a connection to a proxy one to target, a host and port. After an
 // error the connection is closed.
-func (c *Client) tunnel(ctx context.Context, conn net.Conn, via *url.URL, target string) (net.Conn, error) {
+func (c *Client) tunnel(ctx context.Context, conn net.Conn, via *url.URL, target string) (through net.Conn, err error) {
+	defer func() {
+		if err != nil {
+			_ = conn.Close()
+		}
+	}()
 	password, _ := via.User.Password()
 	switch via.Scheme {
 	case "socks5", "socks5h":
@@ -85,16 +90,14 @@ func (c *Client) tunnel(ctx context.Context, conn net.Conn, via *url.URL, target
 	if via.User != nil {
 		req.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(via.User.Username()+":"+password)))
 	}
-	err := req.Write(conn)
 	var resp *http.Response
-	if err == nil {
+	if err = req.Write(conn); err == nil {
 		resp, err = http.ReadResponse(bufio.NewReader(conn), req)
 	}
 	if err == nil {
 		err = tunnelRefused(via, target, resp)
 	}
 	if err != nil {
-		_ = conn.Close()
 		return nil, tunnelError(err)
 	}
 	return conn, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/protocol/protocoltest"
+	"hubbub/protocol/testkit"
 )
 
 // An address of a proxy that cannot be used is an error for the addresses that
@@ -112,6 +113,25 @@ func TestProxyWithoutATunnel(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestProxyWithoutTLS: the connection to a proxy that does not speak TLS is closed.
+func TestProxyWithoutTLS(t *testing.T) {
+	closed := make(chan struct{})
+	proxy := protocoltest.Listen(t, func(c net.Conn) {
+		_, _ = io.WriteString(c, "SSH-2.0-server\r\n")
+		_, _ = io.Copy(io.Discard, c)
+		close(closed)
+	})
+	client := newTestClient(t, Options{BaseURL: "https://service.invalid"})
+	client.http.Transport.(*http.Transport).Proxy = http.ProxyURL(&url.URL{Scheme: "https", Host: proxy})
+	_, err := client.OpenStream(t.Context(), streamAt("https://service.invalid"))
+	explained(t, err, "the proxy cannot be reached: "+proxy+" does not speak TLS", "HTTPS_PROXY")
+	select {
+	case <-closed:
+	case <-time.After(testkit.Timeout):
+		t.Error("the connection is still open")
 	}
 }
 
