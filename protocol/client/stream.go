@@ -271,8 +271,10 @@ func (s *Stream) EndOfStream() error {
 	s.endSent = time.Now() // before the write: the close may come at once
 	s.progress = s.endSent
 	s.mu.Unlock()
-	s.tracer.message(protocol.EndOfStreamMessage)
-	if err := s.write(websocket.TextMessage, []byte(protocol.EndOfStreamMessage)); err != nil {
+	message := []byte(protocol.EndOfStreamMessage)
+	// Before the write: the response may come before it returns.
+	s.tracer.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindMessage, Size: len(message), Type: protocol.TypeEndOfStream, Raw: message})
+	if err := s.write(websocket.TextMessage, message); err != nil {
 		return err
 	}
 	s.armRead()

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"encoding/json"
 	"fmt"
 	"net"
 	"time"
@@ -101,12 +100,6 @@ func (t *streamTracer) event(e protocol.Event, size int, session float64) {
 		r.Text = fmt.Sprintf("%s at %.3f s", protocol.Clean(e.State.Status, 20), e.State.Timestamp)
 	}
 	t.put(r)
-}
-
-// message records a text message of this side that is about to be written: the
-// response may come before the write returns.
-func (t *streamTracer) message(text string) {
-	t.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindMessage, Size: len(text), Type: protocol.TypeEndOfStream, Raw: json.RawMessage(text)})
 }
 
 // ponged records a pong and the round-trip time; 0 = not known.
