@@ -77,12 +77,12 @@ func BenchmarkTerminal(b *testing.B) {
 			all := prepared()
 			return all[min(int(time.Since(begin)/(100*time.Millisecond)), len(all)-1)]
 		}}}
-		m, p := newProgram(ctx, o)
+		m, p := newProgram(o)
 		m.theme = canvas.NewTheme(termenv.TrueColor, true, false)
 		go p.Send(tea.WindowSizeMsg{Width: 120, Height: 34})
 		prepared()
 		cpu := cpuTime(b)
-		testkit.Must(p.Run())(b)
+		testkit.NoError(b, m.run(ctx, p))
 		b.ReportMetric(100*(cpuTime(b)-cpu).Seconds()/long.Seconds(), "%core")
 		b.ReportMetric(float64(len(out.String()))/long.Seconds(), "B/s")
 		keep.Close()
@@ -122,7 +122,7 @@ func BenchmarkEventToScreen(b *testing.B) {
 	out := &outputWatcher{seen: make(chan time.Time, 1)}
 	box := make(chan Msg, 64)
 	base := tuitest.State(nil, 3600, 1)
-	_, p := newProgram(ctx, Options{Input: in, Output: out, Messages: box, Controls: display.Controls{Snapshot: func() display.State {
+	m, p := newProgram(Options{Input: in, Output: out, Messages: box, Controls: display.Controls{Snapshot: func() display.State {
 		s := base
 		s.Timeline = timeline.Snapshot()
 		return s
@@ -130,7 +130,7 @@ func BenchmarkEventToScreen(b *testing.B) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = p.Run()
+		_ = m.run(ctx, p)
 	}()
 	p.Send(tea.WindowSizeMsg{Width: 120, Height: 34})
 	time.Sleep(300 * time.Millisecond)

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +16,7 @@ import (
 
 // testModel is a model that shows one state, in colour. Its clock stands still.
 func testModel(s display.State, w, h int) *model {
-	m := newModel(context.Background(), Options{Controls: display.Controls{Snapshot: func() display.State { return s }}}, canvas.NewTheme(termenv.TrueColor, true, false), canvas.NewGlyphs(false))
+	m := newModel(Options{Controls: display.Controls{Snapshot: func() display.State { return s }}}, canvas.NewTheme(termenv.TrueColor, true, false), canvas.NewGlyphs(false))
 	m.now = func() time.Time { return time.Unix(1_000_000, 0) }
 	m.refresh()
 	m.Update(tea.WindowSizeMsg{Width: w, Height: h})

@@ -17,7 +17,6 @@ package tui
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"slices"
 	"time"
@@ -49,7 +48,6 @@ type (
 // draws it. The regions of the screen are methods that draw a part of it and
 // have no state of their own.
 type model struct {
-	ctx      context.Context
 	o        Options
 	theme    *canvas.Theme
 	glyphs   *canvas.Glyphs
@@ -104,8 +102,8 @@ type model struct {
 	quitting    bool // by q or ctrl+c
 }
 
-func newModel(ctx context.Context, o Options, t *canvas.Theme, g *canvas.Glyphs) *model {
-	m := &model{ctx: ctx, o: o, theme: t, glyphs: g, now: time.Now, w: 80, h: 24, bookmark: -1, cursor: -1, mouse: o.Mouse, annotations: o.Annotations, separate: map[string]bool{}, running: map[string]bool{}, offered: map[string]bool{}}
+func newModel(o Options, t *canvas.Theme, g *canvas.Glyphs) *model {
+	m := &model{o: o, theme: t, glyphs: g, now: time.Now, w: 80, h: 24, bookmark: -1, cursor: -1, mouse: o.Mouse, annotations: o.Annotations, separate: map[string]bool{}, running: map[string]bool{}, offered: map[string]bool{}}
 	if m.annotations == nil {
 		m.annotations = protocol.NewAnnotationsStore(protocol.Annotations{})
 	}
@@ -115,36 +113,11 @@ func newModel(ctx context.Context, o Options, t *canvas.Theme, g *canvas.Glyphs)
 
 func (m *model) Init() tea.Cmd {
 	m.refresh()
-	return tea.Batch(m.tick(), m.awaitEnd, m.awaitMessage, m.awaitContinued)
+	return m.tick()
 }
 
 func (m *model) tick() tea.Cmd {
 	return tea.Tick(tickInterval, func(time.Time) tea.Msg { return tickMsg{} })
-}
-
-// awaitEnd, awaitMessage and awaitContinued are commands: Bubble Tea runs each on a goroutine,
-// which ends with ctx.
-func (m *model) awaitEnd() tea.Msg {
-	<-m.ctx.Done()
-	return tea.QuitMsg{}
-}
-
-func (m *model) awaitMessage() tea.Msg {
-	select {
-	case <-m.ctx.Done():
-		return nil
-	case msg := <-m.o.Messages:
-		return msg
-	}
-}
-
-func (m *model) awaitContinued() tea.Msg {
-	select {
-	case <-m.ctx.Done():
-		return nil
-	case <-m.o.Continued:
-		return continuedMsg{}
-	}
 }
 
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
@@ -157,7 +130,6 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.waiting = append(m.waiting[max(0, len(m.waiting)-maxWaiting+1):], msg)
 		}
 		m.refresh()
-		return m, m.awaitMessage
 	case tea.WindowSizeMsg:
 		// Under tmux the first size can be 0x0.
 		if m.w, m.h = msg.Width, msg.Height; m.w <= 0 || m.h <= 0 {
@@ -172,9 +144,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case continuedMsg:
 		if m.suspended { // Bubble Tea does it
 			m.suspended = false
-			return m, m.awaitContinued
+			return m, nil
 		}
-		return m, tea.Batch(redraw(), m.awaitContinued)
+		return m, redraw()
 	case tea.ResumeMsg:
 		if m.mouse { // Bubble Tea has turned it off
 			return m, tea.EnableMouseCellMotion

@@ -68,11 +68,8 @@ var ErrInterrupted = errors.New("interrupted")
 // *recovered.Error when the display panicked, and an error when there is no terminal.
 // It installs no signal handlers: whoever handles signals ends ctx.
 func Run(ctx context.Context, o Options) error {
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel() // ends the model's commands
-
-	m, p := newProgram(inner, o)
-	err := m.run(p)
+	m, p := newProgram(o)
+	err := m.run(ctx, p)
 	switch {
 	case m.panicked != nil:
 		return m.panicked
@@ -86,9 +83,9 @@ func Run(ctx context.Context, o Options) error {
 	return context.Cause(ctx)
 }
 
-func newProgram(ctx context.Context, o Options) (*guardedModel, *tea.Program) {
+func newProgram(o Options) (*guardedModel, *tea.Program) {
 	t := canvas.DetectTheme(o.Output, o.Background)
-	m := &guardedModel{model: newModel(ctx, o, t, canvas.NewGlyphs(o.ASCII || t.Plain() || asciiLocale()))}
+	m := &guardedModel{model: newModel(o, t, canvas.NewGlyphs(o.ASCII || t.Plain() || asciiLocale()))}
 	output := o.Output
 	if f, ok := output.(*os.File); ok && canvas.AsksBackground(o.Background) {
 		output = &asking{File: f}
@@ -142,10 +139,28 @@ func (g *guardedModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return g, guardCommand(cmd)
 }
 
-// run is p.Run, and restores the terminal after a panic of the model or of Bubble Tea's
-// loop. Panics of the goroutines that Bubble Tea starts, its renderer and its key
+// forward passes on what comes from elsewhere, and quits when ctx ends.
+func (g *guardedModel) forward(ctx context.Context, p *tea.Program) {
+	for {
+		select {
+		case <-ctx.Done():
+			p.Quit()
+			return
+		case msg := <-g.o.Messages:
+			p.Send(msg)
+		case <-g.o.Continued:
+			p.Send(continuedMsg{})
+		}
+	}
+}
+
+// run is p.Run until ctx ends, and restores the terminal after a panic of the model or of Bubble
+// Tea's loop. Panics of the goroutines that Bubble Tea starts, its renderer and its key
 // reader, cannot be recovered here: that needs another process.
-func (g *guardedModel) run(p *tea.Program) (err error) {
+func (g *guardedModel) run(ctx context.Context, p *tea.Program) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go g.forward(ctx, p)
 	defer func() {
 		if v := recover(); v != nil {
 			g.panicked = recovered.New("the display crashed", v)

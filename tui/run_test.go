@@ -81,8 +81,10 @@ func TestRunEnds(t *testing.T) {
 			Messages: box,
 		})
 		testkit.Eventually(t, "the screen appears", func() bool { return strings.Contains(out.String(), "SPEAKER_00") })
-		box <- Msg{Text: "a made-up notice"}
-		testkit.Eventually(t, "the notice appears", func() bool { return strings.Contains(out.String(), "a made-up notice") })
+		for _, msg := range []Msg{{Text: "a made-up notice"}, {Text: "a made-up problem", Problem: true}} {
+			box <- msg
+			testkit.Eventually(t, msg.Text, func() bool { return strings.Contains(out.String(), msg.Text) })
+		}
 		c.end(keys, cancel)
 		if err := awaitEnd(t, done); !errors.Is(err, c.want) || c.want == nil && err != nil {
 			t.Errorf("%s: Run returns %v, want %v", c.name, err, c.want)
@@ -186,11 +188,11 @@ func TestUnusableInput(t *testing.T) {
 func TestPanicOfTheView(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	out := &testkit.Buffer{}
-	m, p := newProgram(t.Context(), Options{Input: strings.NewReader(""), Output: out, Controls: display.Controls{
+	m, p := newProgram(Options{Input: strings.NewReader(""), Output: out, Controls: display.Controls{
 		Snapshot: func() display.State { return tuitest.State(tuitest.FourSpeakers, 60, 1) },
 	}})
 	m.theme = nil
-	if err := m.run(p); err != nil || m.panicked == nil || !strings.Contains(string(m.panicked.Stack()), "model).View") {
+	if err := m.run(t.Context(), p); err != nil || m.panicked == nil || !strings.Contains(string(m.panicked.Stack()), "model).View") {
 		t.Errorf("after a panic of the view: %v, %v", err, m.panicked)
 	}
 	checkRestored(t, out)

@@ -134,7 +134,7 @@ func TestLocaleC(t *testing.T) {
 		t.Setenv("LC_ALL", c.all)
 		t.Setenv("LC_CTYPE", c.ctype)
 		t.Setenv("LANG", c.lang)
-		m, _ := newProgram(t.Context(), Options{Output: io.Discard})
+		m, _ := newProgram(Options{Output: io.Discard})
 		if m.glyphs.ASCII != c.ascii && !m.theme.Plain() {
 			t.Errorf("%+v: ASCII is %v", c, m.glyphs.ASCII)
 		}
