@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 
-	tea "github.com/charmbracelet/bubbletea"
-
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
@@ -50,8 +48,8 @@ func (m *model) selectLane(s *display.Session, i int) {
 
 // withLane does something with the speaker of the row that is selected in the list, or else
 // with the selected lane, or asks for one.
-func withLane(what string, do func(m *model, label string)) func(*model) tea.Cmd {
-	return action(func(m *model) {
+func withLane(what string, do func(m *model, label string)) func(*model) {
+	return func(m *model) {
 		label := m.selected
 		r, ok := m.chosenRow()
 		if ok && r.label != "" {
@@ -67,7 +65,7 @@ func withLane(what string, do func(m *model, label string)) func(*model) tea.Cmd
 		default:
 			m.askLane(laneChoice{prompt: func(name string) string { return what + " " + name + "?" }, do: func(label string) { do(m, label) }}, s.Current())
 		}
-	})
+	}
 }
 
 // update changes the annotations, or shows why that is refused.
@@ -95,11 +93,10 @@ func (m *model) rename(label string) {
 	}
 	m.askText(textInput{
 		label: "name of " + p.Name + ":", style: p.Style, limit: protocol.MaxNameRunes, before: text,
-		done: func(text string) tea.Cmd {
+		done: func(text string) {
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(label, text) }) {
 				m.offerToRemember(label)
 			}
-			return nil
 		},
 	})
 }
@@ -249,12 +246,11 @@ func (m *model) addBookmark() {
 	}
 	m.askText(textInput{
 		label: "bookmark " + display.Clock(at) + ", note:", style: canvas.Brand, limit: protocol.MaxNoteRunes, before: before,
-		done: func(note string) tea.Cmd {
+		done: func(note string) {
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(at, note) }) {
 				m.bookmark = at
 				m.notify(fmt.Sprintf("%s %s  %s", m.glyphs.Bookmark, display.Clock(at), display.TerminalSafe(note)), canvas.Brand)
 			}
-			return nil
 		},
 	})
 }

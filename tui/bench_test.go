@@ -197,5 +197,3 @@ func TestBytesToTheTerminal(t *testing.T) {
 		t.Errorf("%d bytes a second go to the terminal", perSecond)
 	}
 }
-
-var _ tea.Model = (*model)(nil)

@@ -25,7 +25,7 @@ type binding struct {
 	hint  string   // one word for the line of keys; "" = only in the help
 	help  string   // "" = the one before has it: it does the opposite
 	short string   // help where there is little room; "" = hint, or help
-	do    func(*model) tea.Cmd
+	do    func(*model)
 	on    screen            // where the key means this
 	digit func(*model, int) // instead of do, for keys that are digits: 0 is key 1
 	in    sessionKind
@@ -66,48 +66,48 @@ func newBindings() []binding {
 	return []binding{
 		{keys: []string{"q", "Q"}, name: "quit", hint: "quit", help: "quit", on: anyScreen, do: (*model).quit},
 		{keys: []string{"ctrl+c"}, name: "interrupt", help: "interrupt", on: anyScreen, do: (*model).interrupt, always: true},
-		{keys: []string{"?", "h", "f1"}, name: "help", hint: "help", help: "this help", on: anyScreen, do: view(action((*model).nextHelpPage))},
-		{keys: []string{"esc"}, name: "back", help: "back, deselect", short: "back", do: action((*model).back)},
-		{keys: []string{" "}, name: "freeze", hint: "freeze", help: "freeze the view", in: noReplays, do: action((*model).toggleFreeze)},
-		{keys: []string{" ", "p"}, name: "pause", hint: "pause", help: "pause, play", in: replays, do: action((*model).togglePause)},
+		{keys: []string{"?", "h", "f1"}, name: "help", hint: "help", help: "this help", on: anyScreen, do: view((*model).nextHelpPage)},
+		{keys: []string{"esc"}, name: "back", help: "back, deselect", short: "back", do: (*model).back},
+		{keys: []string{" "}, name: "freeze", hint: "freeze", help: "freeze the view", in: noReplays, do: (*model).toggleFreeze},
+		{keys: []string{" ", "p"}, name: "pause", hint: "pause", help: "pause, play", in: replays, do: (*model).togglePause},
 		{keys: []string{","}, name: "seek back", help: "10 s back, forth", short: "seek", in: replays, do: with((*model).seekBy, -10)},
 		{keys: []string{"."}, name: "seek forward", in: replays, do: with((*model).seekBy, 10)},
 		{keys: []string{"<"}, name: "slower", help: "slower, faster", short: "speed", in: replays, do: with((*model).faster, -1)},
 		{keys: []string{">"}, name: "faster", in: replays, do: with((*model).faster, 1)},
-		{keys: []string{"t", "l"}, name: "turns", hint: "turns", help: "list of turns", do: view(action((*model).openList))},
+		{keys: []string{"t", "l"}, name: "turns", hint: "turns", help: "list of turns", do: view((*model).openList)},
 		{keys: []string{"up", "k"}, name: "previous lane", help: "select a lane", short: "lane", do: with((*model).selectBy, -1)},
 		{keys: []string{"down", "j"}, name: "next lane", do: with((*model).selectBy, 1)},
 		{keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, shown: "1-9", help: "select that lane", short: "lane", digit: func(m *model, i int) { m.selectLane(m.session(), i) }},
-		{keys: []string{"enter"}, name: "newest turn", help: "its newest turn", short: "turn", do: action((*model).describeNewest)},
-		{keys: []string{"r"}, name: "name", hint: "name", help: "name a speaker", row: true, do: action((*model).askName)},
+		{keys: []string{"enter"}, name: "newest turn", help: "its newest turn", short: "turn", do: (*model).describeNewest},
+		{keys: []string{"r"}, name: "name", hint: "name", help: "name a speaker", row: true, do: (*model).askName},
 		{keys: []string{"V"}, name: "remember", help: "remember the voice", short: "voice", needs: func(o Options) bool { return o.Memory != nil }, row: true, do: withLane("remember the voice of", (*model).askRemember)},
 		{keys: []string{"m"}, name: "merge", help: "merge two lanes", short: "merge", row: true, do: withLane("merge", (*model).merge)},
-		{keys: []string{"J"}, name: "join", help: "join a new label", short: "join", do: action((*model).joinNewLabel)},
-		{keys: []string{"u"}, name: "undo", help: "undo", row: true, do: action((*model).undo)},
+		{keys: []string{"J"}, name: "join", help: "join a new label", short: "join", do: (*model).joinNewLabel},
+		{keys: []string{"u"}, name: "undo", help: "undo", row: true, do: (*model).undo},
 		{keys: []string{"x"}, name: "mute", help: "mute a lane", short: "mute", row: true, do: withLane("mute", (*model).toggleMute)},
 		{keys: []string{"o"}, name: "solo", help: "one lane only", short: "solo", row: true, do: withLane("only", (*model).toggleSolo)},
-		{keys: []string{"s"}, name: "sort", help: "sort by talk time", short: "sort", do: action((*model).toggleSort)},
+		{keys: []string{"s"}, name: "sort", help: "sort by talk time", short: "sort", do: (*model).toggleSort},
 		{keys: []string{"left"}, name: "scroll back", hint: "scroll", help: "scroll, move cursor", do: with((*model).stepBy, -1)},
 		{keys: []string{"right"}, name: "scroll forward", do: with((*model).stepBy, 1)},
 		{keys: []string{"shift+left", "pgup", "ctrl+left"}, name: "page back", shown: "shift ← →", ascii: "shift l r", help: "scroll a page", short: "page", do: with((*model).scrollBy, -0.9)},
 		{keys: []string{"shift+right", "pgdown", "ctrl+right"}, name: "page forward", do: with((*model).scrollBy, 0.9)},
-		{keys: []string{"home", "g"}, name: "start", help: "to the start", short: "start", do: action((*model).toStart)},
-		{keys: []string{"end", "G"}, name: "present", help: "to the present", short: "present", do: action((*model).toPresent)},
+		{keys: []string{"home", "g"}, name: "start", help: "to the start", short: "start", do: (*model).toStart},
+		{keys: []string{"end", "G"}, name: "present", help: "to the present", short: "present", do: (*model).toPresent},
 		{keys: []string{"+", "="}, name: "zoom in", hint: "zoom", help: "zoom in, out", do: with((*model).zoomBy, -1)},
 		{keys: []string{"-", "_"}, name: "zoom out", do: with((*model).zoomBy, 1)},
-		{keys: []string{"f"}, name: "presenter", hint: "presenter", help: "presenter view", do: view(action(func(m *model) { m.presenter = !m.presenter }))},
-		{keys: []string{"b"}, name: "bookmark", hint: "bookmark", help: "set a bookmark", row: true, do: action((*model).addBookmark)},
+		{keys: []string{"f"}, name: "presenter", hint: "presenter", help: "presenter view", do: view(func(m *model) { m.presenter = !m.presenter })},
+		{keys: []string{"b"}, name: "bookmark", hint: "bookmark", help: "set a bookmark", row: true, do: (*model).addBookmark},
 		{keys: []string{"["}, name: "previous bookmark", help: "to bookmarks", short: "bookmarks", do: with((*model).jumpToBookmark, -1)},
 		{keys: []string{"]"}, name: "next bookmark", do: with((*model).jumpToBookmark, 1)},
-		{keys: []string{"B"}, name: "remove bookmark", help: "remove that bookmark", short: "remove it", row: true, do: action((*model).removeBookmark)},
+		{keys: []string{"B"}, name: "remove bookmark", help: "remove that bookmark", short: "remove it", row: true, do: (*model).removeBookmark},
 		{keys: []string{"e"}, name: "export", hint: "export", help: "export", needs: func(o Options) bool { return o.Export != nil }, do: (*model).export},
 		{keys: []string{"R"}, name: "record", help: "record, stop", short: "record", needs: func(o Options) bool { return o.Record != nil }, do: (*model).record},
 		{keys: []string{"i"}, name: "microphone", help: "choose the microphone", short: "microphone", needs: func(o Options) bool { return o.Microphones != nil }, do: view((*model).openMicrophones)},
-		{keys: []string{"w"}, name: "wire", hint: "wire", help: "wire view", needs: hasWire, do: view(action((*model).openWire))},
+		{keys: []string{"w"}, name: "wire", hint: "wire", help: "wire view", needs: hasWire, do: view((*model).openWire)},
 
-		{keys: []string{"w"}, name: "timeline", hint: "timeline", help: "the timeline", on: wireScreen, do: action(func(m *model) { m.wire = nil })},
-		{keys: []string{"esc"}, name: "back", help: "back", on: wireScreen, do: action((*model).back)},
-		{keys: []string{" "}, name: "pause", hint: "pause", help: "pause the view", on: wireScreen, do: action((*model).toggleWirePause)},
+		{keys: []string{"w"}, name: "timeline", hint: "timeline", help: "the timeline", on: wireScreen, do: func(m *model) { m.wire = nil }},
+		{keys: []string{"esc"}, name: "back", help: "back", on: wireScreen, do: (*model).back},
+		{keys: []string{" "}, name: "pause", hint: "pause", help: "pause the view", on: wireScreen, do: (*model).toggleWirePause},
 		{keys: []string{"enter"}, name: "raw", hint: "raw", help: "raw JSON, and back", on: wireScreen, do: onWire((*wire.View).ToggleRaw)},
 		{keys: []string{"up", "k"}, name: "previous message", help: "select a message", short: "select", on: wireScreen, do: with((*model).wireBy, -1)},
 		{keys: []string{"down", "j"}, name: "next message", on: wireScreen, do: with((*model).wireBy, 1)},
@@ -115,32 +115,32 @@ func newBindings() []binding {
 		{keys: []string{"pgdown", "shift+right"}, name: "page down", on: wireScreen, do: with((*model).wirePages, 1)},
 		{keys: []string{"home", "g"}, name: "oldest", help: "oldest, newest", short: "ends", on: wireScreen, do: onWire((*wire.View).ToOldest)},
 		{keys: []string{"end", "G"}, name: "newest", on: wireScreen, do: onWire((*wire.View).ToNewest)},
-		{keys: []string{"/"}, name: "filter", hint: "filter", help: "filter by text", on: wireScreen, do: action(func(m *model) { m.askFilter(m.wire.Filter(), m.wire.SetFilter) })},
+		{keys: []string{"/"}, name: "filter", hint: "filter", help: "filter by text", on: wireScreen, do: func(m *model) { m.askFilter(m.wire.Filter(), m.wire.SetFilter) }},
 		{keys: []string{"t"}, name: "kind", hint: "kind", help: "filter by kind", on: wireScreen, do: onWire((*wire.View).NextKind)},
 		{keys: []string{"u"}, name: "unfold", hint: "unfold", help: "unfold runs of chunks", on: wireScreen, do: onWire((*wire.View).ToggleFold)},
 		{keys: []string{"c"}, name: "copy", hint: "copy", help: "copy as NDJSON", on: wireScreen, do: (*model).copyWire},
 		{keys: []string{"C"}, name: "file", help: "all of it, to a file", short: "file", on: wireScreen, needs: func(o Options) bool { return o.SaveWire != nil }, do: (*model).saveWire},
 
-		{keys: []string{"t", "l"}, name: "timeline", hint: "timeline", help: "close the list", on: listScreen, do: action(func(m *model) { m.list = nil })},
-		{keys: []string{"esc"}, name: "back", help: "back", on: listScreen, do: action((*model).back)},
+		{keys: []string{"t", "l"}, name: "timeline", hint: "timeline", help: "close the list", on: listScreen, do: func(m *model) { m.list = nil }},
+		{keys: []string{"esc"}, name: "back", help: "back", on: listScreen, do: (*model).back},
 		{keys: []string{"up", "k"}, name: "previous turn", help: "select a turn", short: "select", on: listScreen, do: with((*model).listBy, -1)},
 		{keys: []string{"down", "j"}, name: "next turn", on: listScreen, do: with((*model).listBy, 1)},
 		{keys: []string{"pgup"}, name: "page up", shown: "pgup pgdn", help: "a page up, down", short: "page", on: listScreen, do: with((*model).listPages, -1)},
 		{keys: []string{"pgdown"}, name: "page down", on: listScreen, do: with((*model).listPages, 1)},
-		{keys: []string{"home", "g"}, name: "oldest turn", help: "oldest, newest", short: "ends", on: listScreen, do: action((*model).toOldestTurn)},
-		{keys: []string{"end", "G"}, name: "newest turn", on: listScreen, do: action((*model).toNewestTurn)},
-		{keys: []string{"enter"}, name: "jump", hint: "jump", help: "to that time", on: listScreen, do: action((*model).jumpToRow)},
+		{keys: []string{"home", "g"}, name: "oldest turn", help: "oldest, newest", short: "ends", on: listScreen, do: (*model).toOldestTurn},
+		{keys: []string{"end", "G"}, name: "newest turn", on: listScreen, do: (*model).toNewestTurn},
+		{keys: []string{"enter"}, name: "jump", hint: "jump", help: "to that time", on: listScreen, do: (*model).jumpToRow},
 		{keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, shown: "1-9", hint: "only", help: "that lane only", on: listScreen, digit: (*model).onlyTurnsOf},
-		{keys: []string{"/"}, name: "filter", hint: "filter", help: "filter by text", on: listScreen, do: action((*model).askListFilter)},
+		{keys: []string{"/"}, name: "filter", hint: "filter", help: "filter by text", on: listScreen, do: (*model).askListFilter},
 		{keys: []string{"y"}, name: "copy", hint: "copy", help: "copy row, or all", on: listScreen, do: (*model).copyRows},
-		{keys: []string{">"}, name: "move", hint: "move", help: "move the turn", on: listScreen, do: action((*model).moveTurn)},
+		{keys: []string{">"}, name: "move", hint: "move", help: "move the turn", on: listScreen, do: (*model).moveTurn},
 
 		{keys: []string{"enter"}, name: "use", hint: "use", help: "use that microphone", on: microphoneScreen, do: (*model).useMicrophone},
 		{keys: []string{"up", "k"}, name: "previous microphone", hint: "select", help: "select a microphone", on: microphoneScreen, do: with((*model).microphoneBy, -1)},
 		{keys: []string{"down", "j"}, name: "next microphone", on: microphoneScreen, do: with((*model).microphoneBy, 1)},
-		{keys: []string{"esc", "i"}, name: "back", hint: "back", help: "back", on: microphoneScreen, do: action((*model).back)},
+		{keys: []string{"esc", "i"}, name: "back", hint: "back", help: "back", on: microphoneScreen, do: (*model).back},
 
-		{keys: []string{":"}, name: "command", help: "command, or time", short: "command", on: anyScreen, do: action((*model).askCommand)},
+		{keys: []string{":"}, name: "command", help: "command, or time", short: "command", on: anyScreen, do: (*model).askCommand},
 		{keys: []string{"M"}, name: "mouse", help: "mouse off, to copy", short: "mouse", on: anyScreen, do: (*model).toggleMouse},
 		{keys: []string{"ctrl+z"}, name: "suspend", help: "suspend", on: anyScreen, needs: func(o Options) bool { return !o.NoSuspend }, do: (*model).suspend, always: true},
 	}
@@ -211,7 +211,7 @@ func (b binding) keyText(ascii bool) string {
 
 // key handles a key message. Keys in quick succession can arrive as one message
 // with several runes.
-func (m *model) key(msg tea.KeyMsg) tea.Cmd {
+func (m *model) key(msg tea.KeyMsg) {
 	b := m.bound(msg.String())
 	// Bubble Tea makes keys of the answer of the terminal to the question for its background:
 	// alt+], 11;rgb:ffff/ffff/ffff, and alt+\ or ctrl+g. Nobody types the second one at once.
@@ -221,61 +221,58 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 	}
 	if answer || b == nil && msg.String() == "alt+]" {
 		m.answerAt = m.now()
-		return nil
+		return
 	}
 	if m.now().Sub(m.answerAt) < answerTime {
 		if end := msg.String(); end == `alt+\` || end == "ctrl+g" {
 			m.answerAt = time.Time{}
 		}
-		return nil
+		return
 	}
 	always := b != nil && b.always && len(msg.Runes) == 0 // else it is a character
 	if m.input != nil && !always {
-		return m.inputKey(msg)
+		m.inputKey(msg)
+		return
 	}
 	if msg.Paste {
 		if m.choice != nil && m.choice.text {
 			m.chooseWithText(string(msg.Runes))
 		}
-		return nil
+		return
 	}
 	if msg.Alt && b == nil { // esc and another key, read at once
 		msg.Alt = false
-		return tea.Batch(m.key(tea.KeyMsg{Type: tea.KeyEsc}), m.key(msg))
+		m.key(tea.KeyMsg{Type: tea.KeyEsc})
+		m.key(msg)
+		return
 	}
 	if msg.Type != tea.KeyRunes || msg.Alt {
-		return m.press(msg.String(), always)
+		m.press(msg.String(), always)
+		return
 	}
-	var cmds []tea.Cmd
 	for i, r := range msg.Runes {
 		if m.input != nil { // the previous key began a text input: the rest is text
-			cmds = append(cmds, m.inputKey(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]}))
+			m.inputKey(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]})
 			break
 		}
-		cmds = append(cmds, m.press(string(r), always))
+		m.press(string(r), always)
 	}
-	return tea.Batch(cmds...)
 }
 
 // press is for a key that is no text: of the prompt, or of a binding.
-func (m *model) press(name string, always bool) tea.Cmd {
-	if m.question != nil && !always {
-		if cmd, taken := m.questionKey(name); taken {
-			return cmd
-		}
+func (m *model) press(name string, always bool) {
+	if m.question != nil && !always && m.questionKey(name) {
+		return
 	}
 	if m.choice != nil && !always {
 		m.choiceKey(name)
-		return nil
+	} else if b := m.bound(name); b != nil {
+		m.act(b, name)
 	}
-	if b := m.bound(name); b != nil {
-		return m.act(b, name)
-	}
-	return nil
 }
 
 // act does what a binding does, for a key or by name.
-func (m *model) act(b *binding, key string) tea.Cmd {
+func (m *model) act(b *binding, key string) {
 	if b.name != "quit" && b.name != "command" {
 		m.quitAsked = false
 	}
@@ -288,29 +285,24 @@ func (m *model) act(b *binding, key string) tea.Cmd {
 	}
 	if b.digit != nil {
 		b.digit(m, int(key[0]-'1'))
-		return nil
+	} else {
+		b.do(m)
 	}
-	return b.do(m)
 }
 
-// action is a binding's function that needs no command.
-func action(f func(*model)) func(*model) tea.Cmd {
-	return func(m *model) tea.Cmd { f(m); return nil }
-}
-
-// with is action of a function with an argument.
-func with[T any](f func(*model, T), arg T) func(*model) tea.Cmd {
-	return action(func(m *model) { f(m, arg) })
+// with is a method with its argument.
+func with[T any](f func(*model, T), arg T) func(*model) {
+	return func(m *model) { f(m, arg) }
 }
 
 // view is the function of a key that opens a view, unless the screen is too small for it.
-func view(open func(*model) tea.Cmd) func(*model) tea.Cmd {
-	return func(m *model) tea.Cmd {
+func view(open func(*model)) func(*model) {
+	return func(m *model) {
 		if m.layout().small {
 			m.notify("no room for this view", canvas.Warn)
-			return nil
+			return
 		}
-		return open(m)
+		open(m)
 	}
 }
 
@@ -438,10 +430,10 @@ func (m *model) toStart() {
 
 // quit ends the display when what was started is done, such as an export, and asks for
 // confirmation if changes would be lost.
-func (m *model) quit() tea.Cmd {
+func (m *model) quit() {
 	if m.quitWaits = len(m.running) > 0; m.quitWaits {
 		m.notify("quits when what was started is done; "+m.keyOf("interrupt")+" quits at once", canvas.Warn)
-		return nil
+		return
 	}
 	if m.annotations.Unsaved() && !m.quitAsked {
 		m.quitAsked = true
@@ -450,22 +442,22 @@ func (m *model) quit() tea.Cmd {
 			text += ", " + m.keyOf("export") + " exports them"
 		}
 		m.notify(text, canvas.Warn)
-		return nil
+		return
 	}
-	return m.end()
+	m.end()
 }
 
-func (m *model) suspend() tea.Cmd {
+func (m *model) suspend() {
 	m.suspended = true
-	return tea.Suspend
+	m.start(tea.Suspend)
 }
 
-func (m *model) interrupt() tea.Cmd {
+func (m *model) interrupt() {
 	m.interrupted = true
-	return m.end()
+	m.end()
 }
 
-func (m *model) end() tea.Cmd {
+func (m *model) end() {
 	m.quitting = true
-	return tea.Quit
+	m.start(tea.Quit)
 }

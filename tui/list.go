@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
-
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
@@ -363,7 +361,7 @@ func (m *model) jumpToRow() {
 
 // copyRows sends the selected row to the terminal's clipboard; without a
 // selection, all rows.
-func (m *model) copyRows() tea.Cmd {
+func (m *model) copyRows() {
 	rows, instead := m.listRows(m.session()), "export with "+m.keyOf("export")
 	if r, ok := m.chosenRow(); ok {
 		r.line = 0
@@ -376,7 +374,7 @@ func (m *model) copyRows() tea.Cmd {
 	for _, r := range rows {
 		b.WriteString(r.text())
 	}
-	return m.copyText(b.String(), display.Count(len(rows), "row"), instead)
+	m.copyText(b.String(), display.Count(len(rows), "row"), instead)
 }
 
 func (m *model) moveTurn() {

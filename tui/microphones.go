@@ -36,27 +36,24 @@ type microphoneView struct {
 	err   error
 }
 
-func (m *model) openMicrophones() tea.Cmd {
+func (m *model) openMicrophones() {
 	m.microphones = &microphoneView{source: m.state.Source, lost: m.state.InputLost}
-	return m.listMicrophones
+	m.start(m.listMicrophones)
 }
 
 func (m *model) listMicrophones() tea.Msg {
 	list, err := m.o.Microphones.List()
-	return resultMsg(func() tea.Cmd {
-		m.microphonesListed(list, err)
-		return nil
-	})
+	return resultMsg(func() { m.microphonesListed(list, err) })
 }
 
 // listAgain lists them again when another one has taken the place of the one in use, or that was lost or has returned.
-func (m *model) listAgain() tea.Cmd {
+func (m *model) listAgain() {
 	v := m.microphones
 	if v == nil || v.source == m.state.Source && v.lost == m.state.InputLost {
-		return nil
+		return
 	}
 	v.source, v.lost = m.state.Source, m.state.InputLost
-	return m.listMicrophones
+	m.start(m.listMicrophones)
 }
 
 func (m *model) closeMicrophones() {
@@ -103,17 +100,17 @@ func (m *model) microphoneBy(by int) {
 	}
 }
 
-func (m *model) useMicrophone() tea.Cmd {
+func (m *model) useMicrophone() {
 	v := m.microphones
 	if v.using || v.selected >= len(v.list) {
-		return nil
+		return
 	}
 	d := v.list[v.selected]
 	if d.Used {
 		m.closeMicrophones()
-		return nil
+		return
 	}
-	cmd := m.runAsync("microphone", "", func() (string, error) { return m.o.Microphones.Use(d.Input) }, func(err error) {
+	v.using = m.runAsync("microphone", "", func() (string, error) { return m.o.Microphones.Use(d.Input) }, func(err error) {
 		switch {
 		case m.microphones != v: // closed meanwhile
 		case err != nil:
@@ -123,10 +120,9 @@ func (m *model) useMicrophone() tea.Cmd {
 			m.closeMicrophones()
 		}
 	})
-	if v.using = cmd != nil; !v.using {
+	if !v.using {
 		m.notify("another microphone is being opened: choose again when it is in use", canvas.Warn)
 	}
-	return cmd
 }
 
 const (

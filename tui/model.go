@@ -24,6 +24,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/protocol"
+	"hubbub/protocol/recovered"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 	"hubbub/tui/wire"
@@ -40,8 +41,8 @@ const (
 
 type (
 	tickMsg      struct{}
-	continuedMsg struct{}       // the program goes on after it was stopped
-	resultMsg    func() tea.Cmd // what a command that has run leaves to the goroutine of the screen
+	continuedMsg struct{} // the program goes on after it was stopped
+	resultMsg    func()   // what a command that has run leaves to the goroutine of the screen
 )
 
 // model is the one Bubble Tea model. Update changes it and never waits; View
@@ -54,6 +55,8 @@ type model struct {
 	bindings []binding
 	now      func() time.Time
 	w, h     int
+	commands []tea.Cmd        // to be run after Update
+	panicked *recovered.Error // ended the display
 
 	// What is shown.
 	state       display.State  // the newest snapshot
@@ -113,18 +116,41 @@ func newModel(o Options, t *canvas.Theme, g *canvas.Glyphs) *model {
 
 func (m *model) Init() tea.Cmd {
 	m.refresh()
-	return m.tick()
+	m.tick()
+	return m.started()
 }
 
-func (m *model) tick() tea.Cmd {
-	return tea.Tick(tickInterval, func(time.Time) tea.Msg { return tickMsg{} })
+func (m *model) tick() {
+	m.start(tea.Tick(tickInterval, func(time.Time) tea.Msg { return tickMsg{} }))
+}
+
+// start lets Bubble Tea run a command on a goroutine of its own, after Update. A panic of the
+// command is its message.
+func (m *model) start(cmd tea.Cmd) {
+	m.commands = append(m.commands, func() (msg tea.Msg) {
+		defer func() {
+			if v := recover(); v != nil {
+				msg = recovered.New("the display crashed", v)
+			}
+		}()
+		return cmd()
+	})
+}
+
+// started are the commands since it was called last.
+func (m *model) started() tea.Cmd {
+	cmd := tea.Batch(m.commands...)
+	m.commands = nil
+	return cmd
 }
 
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tickMsg:
 		m.refresh()
-		return m, tea.Batch(m.tick(), m.correctVoices(), m.listAgain())
+		m.tick()
+		m.correctVoices()
+		m.listAgain()
 	case Msg:
 		if msg.Text != "" {
 			m.waiting = append(m.waiting[max(0, len(m.waiting)-maxWaiting+1):], msg)
@@ -136,23 +162,25 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.w, m.h = 80, 24
 		}
 	case tea.KeyMsg:
-		return m, m.key(msg)
+		m.key(msg)
 	case tea.MouseMsg:
 		m.click(msg)
 	case resultMsg:
-		return m, msg()
+		msg()
 	case continuedMsg:
-		if m.suspended { // Bubble Tea does it
-			m.suspended = false
-			return m, nil
+		if !m.suspended { // else Bubble Tea does it
+			m.start(redraw())
 		}
-		return m, redraw()
+		m.suspended = false
 	case tea.ResumeMsg:
 		if m.mouse { // Bubble Tea has turned it off
-			return m, tea.EnableMouseCellMotion
+			m.start(tea.EnableMouseCellMotion)
 		}
+	case *recovered.Error: // of a command
+		m.panicked = msg
+		m.start(tea.Quit)
 	}
-	return m, nil
+	return m, m.started()
 }
 
 // refresh takes the newest snapshot.

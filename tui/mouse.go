@@ -8,14 +8,15 @@ import (
 
 // toggleMouse leaves the mouse to the terminal, so that text can be selected, or
 // takes it back.
-func (m *model) toggleMouse() tea.Cmd {
+func (m *model) toggleMouse() {
 	m.mouse = !m.mouse
 	if m.mouse {
 		m.notify("mouse on: click a turn, the wheel scrolls", canvas.Dim)
-		return tea.EnableMouseCellMotion
+		m.start(tea.EnableMouseCellMotion)
+		return
 	}
 	m.notify("mouse free for copying", canvas.Dim)
-	return tea.DisableMouse
+	m.start(tea.DisableMouse)
 }
 
 // click handles the mouse: the wheel scrolls, with ctrl it zooms; a click selects a row

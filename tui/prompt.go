@@ -32,7 +32,7 @@ type textInput struct {
 	limit         int // runes
 	before, after string
 	complete      func(text string) []string // what the text may become; nil = anything
-	done          func(text string) tea.Cmd
+	done          func(text string)
 }
 
 // askText begins a text input. Enter ends it with done, esc without.
@@ -45,20 +45,19 @@ const maxFilter = 60
 func (m *model) askFilter(words string, set func(words string)) {
 	m.askText(textInput{
 		label: "only rows with:", style: canvas.Brand, limit: maxFilter, before: words,
-		done: func(text string) tea.Cmd { set(text); return nil },
+		done: set,
 	})
 }
 
 // inputKey is for the keys while text is typed.
-func (m *model) inputKey(msg tea.KeyMsg) tea.Cmd {
+func (m *model) inputKey(msg tea.KeyMsg) {
 	t := m.input
 	switch msg.Type {
 	case tea.KeyEnter:
 		m.input = nil
-		if msg.Alt { // esc and enter, read at once
-			return nil
+		if !msg.Alt { // else esc and enter, read at once
+			t.done(strings.TrimSpace(t.before + t.after))
 		}
-		return t.done(strings.TrimSpace(t.before + t.after))
 	case tea.KeyEsc:
 		m.input = nil
 	case tea.KeyRunes, tea.KeySpace:
@@ -94,7 +93,6 @@ func (m *model) inputKey(msg tea.KeyMsg) tea.Cmd {
 		trimmed := strings.TrimRight(t.before, " ")
 		t.before = trimmed[:strings.LastIndexByte(trimmed, ' ')+1]
 	}
-	return nil
 }
 
 // insert adds the characters that a name or a note may have, up to the limit.
@@ -292,19 +290,18 @@ func (m *model) askCommand() {
 	m.askText(textInput{
 		label: ":", style: canvas.Brand, limit: maxCommand,
 		complete: func(text string) []string { return matchCommands(names, text) },
-		done: func(text string) tea.Cmd {
-			if text == "" {
-				return nil
-			}
-			if at, ok := display.ParseClock(text); ok {
-				return m.act(&binding{do: action(func(m *model) { m.wire = nil; m.goTo(at) })}, "")
-			}
+		done: func(text string) {
 			matches := matchCommands(names, text)
-			if len(matches) == 0 {
+			at, isTime := display.ParseClock(text)
+			switch {
+			case text == "":
+			case isTime:
+				m.act(&binding{do: func(m *model) { m.wire = nil; m.goTo(at) }}, "")
+			case len(matches) == 0:
 				m.notify("there is no command "+text+"; tab completes, "+m.keyOf("help")+" lists the keys", canvas.Warn)
-				return nil
+			default:
+				m.act(names[matches[0]], "")
 			}
-			return m.act(names[matches[0]], "")
 		},
 	})
 }

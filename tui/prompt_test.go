@@ -45,7 +45,7 @@ func TestTextInput(t *testing.T) {
 func TestTextInputEnds(t *testing.T) {
 	got := "nothing"
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
-	input := textInput{label: "name:", limit: 5, done: func(text string) tea.Cmd { got = text; return nil }}
+	input := textInput{label: "name:", limit: 5, done: func(text string) { got = text }}
 	m.askText(input)
 	screenHas(t, m, "name:  abcd", " abcdefgh")
 	screenHas(t, m, "enter ok  esc cancel")

@@ -83,9 +83,9 @@ func Run(ctx context.Context, o Options) error {
 	return context.Cause(ctx)
 }
 
-func newProgram(o Options) (*guardedModel, *tea.Program) {
+func newProgram(o Options) (*model, *tea.Program) {
 	t := canvas.DetectTheme(o.Output, o.Background)
-	m := &guardedModel{model: newModel(o, t, canvas.NewGlyphs(o.ASCII || t.Plain() || asciiLocale()))}
+	m := newModel(o, t, canvas.NewGlyphs(o.ASCII || t.Plain() || asciiLocale()))
 	output := o.Output
 	if f, ok := output.(*os.File); ok && canvas.AsksBackground(o.Background) {
 		output = &asking{File: f}
@@ -119,51 +119,33 @@ func asciiLocale() bool {
 	return locale == "C" || locale == "POSIX"
 }
 
-// guardedModel recovers panics. Bubble Tea would print them on the terminal and drop
-// them; this way the display ends as if the user had quit, and Run returns the panic.
-// Everything but the commands runs on Bubble Tea's one goroutine, that of run; a command
-// reports its panic as a message.
-type guardedModel struct {
-	*model
-	panicked *recovered.Error
-}
-
-func (g *guardedModel) Init() tea.Cmd { return guardCommand(g.model.Init()) }
-
-func (g *guardedModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	if err, ok := msg.(*recovered.Error); ok {
-		g.panicked = err
-		return g, tea.Quit
-	}
-	_, cmd := g.model.Update(msg)
-	return g, guardCommand(cmd)
-}
-
 // forward passes on what comes from elsewhere, and quits when ctx ends.
-func (g *guardedModel) forward(ctx context.Context, p *tea.Program) {
+func (m *model) forward(ctx context.Context, p *tea.Program) {
 	for {
 		select {
 		case <-ctx.Done():
 			p.Quit()
 			return
-		case msg := <-g.o.Messages:
+		case msg := <-m.o.Messages:
 			p.Send(msg)
-		case <-g.o.Continued:
+		case <-m.o.Continued:
 			p.Send(continuedMsg{})
 		}
 	}
 }
 
-// run is p.Run until ctx ends, and restores the terminal after a panic of the model or of Bubble
-// Tea's loop. Panics of the goroutines that Bubble Tea starts, its renderer and its key
-// reader, cannot be recovered here: that needs another process.
-func (g *guardedModel) run(ctx context.Context, p *tea.Program) (err error) {
+// run is p.Run until ctx ends. It recovers panics of the model and of Bubble Tea's loop: Bubble Tea
+// would print them on the terminal and drop them; this way the display ends as if the user had quit,
+// the terminal is restored, and Run returns the panic. A command reports its panic as a message.
+// Panics of the goroutines that Bubble Tea starts, its renderer and its key reader, cannot be
+// recovered here: that needs another process.
+func (m *model) run(ctx context.Context, p *tea.Program) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go g.forward(ctx, p)
+	go m.forward(ctx, p)
 	defer func() {
 		if v := recover(); v != nil {
-			g.panicked = recovered.New("the display crashed", v)
+			m.panicked = recovered.New("the display crashed", v)
 			_ = p.ReleaseTerminal()
 		}
 	}()
@@ -173,26 +155,6 @@ func (g *guardedModel) run(ctx context.Context, p *tea.Program) (err error) {
 		_ = p.ReleaseTerminal()
 	}
 	return err
-}
-
-// guardCommand returns a command that reports its panic as a message.
-func guardCommand(cmd tea.Cmd) tea.Cmd {
-	if cmd == nil {
-		return nil
-	}
-	return func() (msg tea.Msg) {
-		defer func() {
-			if v := recover(); v != nil {
-				msg = recovered.New("the display crashed", v)
-			}
-		}()
-		msg = cmd()
-		batch, _ := msg.(tea.BatchMsg)
-		for i := range batch {
-			batch[i] = guardCommand(batch[i])
-		}
-		return msg
-	}
 }
 
 // redraw is a command that takes the terminal as if another program had used it.

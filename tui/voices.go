@@ -1,8 +1,6 @@
 package tui
 
 import (
-	tea "github.com/charmbracelet/bubbletea"
-
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 )
@@ -56,26 +54,27 @@ type voiceQuestion struct {
 // it. Enter is no answer: it may be typed once too often after a name. Another key that means
 // something ends the question and keeps its meaning: what is typed without having seen the
 // question, such as the next name, must not be lost in it.
-func (m *model) questionKey(name string) (cmd tea.Cmd, taken bool) {
-	taken = true
+func (m *model) questionKey(name string) (taken bool) {
+	q := m.question
 	switch name {
 	case "y":
-		cmd = m.remember(m.question.label, m.question.name)
+		m.remember(q.label, q.name)
 	case "N":
-		cmd = m.neverRemember()
+		m.neverRemember()
 	case "n", "esc":
 	default:
 		if name == "enter" || m.bound(name) == nil {
-			return nil, true
+			return true
 		}
-		taken = false
+		m.question = nil
+		return false
 	}
 	m.question = nil
-	return cmd, taken
+	return true
 }
 
-func (m *model) remember(label, name string) tea.Cmd {
-	return m.runAsync("voice of "+label, "learning the voice of "+name, func() (string, error) { return m.o.Memory.Remember(label) }, func(err error) {
+func (m *model) remember(label, name string) {
+	m.runAsync("voice of "+label, "learning the voice of "+name, func() (string, error) { return m.o.Memory.Remember(label) }, func(err error) {
 		m.corrected = -1 // the name may have changed meanwhile
 		if err != nil {
 			delete(m.offered, label)
@@ -85,16 +84,15 @@ func (m *model) remember(label, name string) tea.Cmd {
 	})
 }
 
-func (m *model) neverRemember() tea.Cmd {
+func (m *model) neverRemember() {
 	text := "hubbub does not ask again; " + m.keyOf("remember") + " remembers a voice"
-	return m.runAsync("never remember", "", func() (string, error) { return text, m.o.Memory.Never() }, nil)
+	m.runAsync("never remember", "", func() (string, error) { return text, m.o.Memory.Never() }, nil)
 }
 
 // correctVoices applies changed names to what was learnt in this session.
-func (m *model) correctVoices() tea.Cmd {
+func (m *model) correctVoices() {
 	_, revision := m.annotations.Load()
-	if m.o.Memory == nil || len(m.running) > 0 || m.corrected == revision {
-		return nil
+	if m.o.Memory != nil && len(m.running) == 0 && m.corrected != revision {
+		m.runAsync("correct voices", "", m.o.Memory.Correct, func(error) { m.corrected = revision })
 	}
-	return m.runAsync("correct voices", "", m.o.Memory.Correct, func(error) { m.corrected = revision })
 }

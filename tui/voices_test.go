@@ -137,20 +137,21 @@ func TestNoOfferForRecognised(t *testing.T) {
 // TestCorrectionOfVoices: every change of names is passed on once.
 func TestCorrectionOfVoices(t *testing.T) {
 	m, f := voiceModel(t)
-	if cmd := m.correctVoices(); cmd != nil {
+	if m.correctVoices(); m.started() != nil {
 		t.Error("nothing was changed")
 	}
 	nameLane(m, "1", "Anna")
 	press(m, "n")
 	f.Fixes = "the voiceprint of Sam is stored as Anna now"
 	m.refresh()
-	cmd := m.correctVoices()
-	if m.correctVoices() != nil {
+	m.correctVoices()
+	cmd := m.started()
+	if m.correctVoices(); m.started() != nil {
 		t.Error("two corrections at once")
 	}
 	m.Update(runCommand(cmd))
 	screenHas(t, m, f.Fixes)
-	if m.correctVoices() != nil {
+	if m.correctVoices(); m.started() != nil {
 		t.Error("corrected again")
 	}
 }
@@ -163,12 +164,13 @@ func TestCorrectionAfterLearning(t *testing.T) {
 	m.annotations = protocol.NewAnnotationsStore(a)
 	press(m, "1", "V")
 	m.Update(runCommand(press(m, "y")))
-	cmd := m.correctVoices()
+	m.correctVoices()
+	cmd := m.started()
 	if cmd == nil {
 		t.Fatal("the voice is not corrected")
 	}
 	m.Update(runCommand(cmd))
-	if m.correctVoices() != nil {
+	if m.correctVoices(); m.started() != nil {
 		t.Error("corrected again")
 	}
 }

@@ -3,8 +3,6 @@ package tui
 import (
 	"fmt"
 
-	tea "github.com/charmbracelet/bubbletea"
-
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 	"hubbub/tui/wire"
@@ -24,7 +22,7 @@ func (m *model) wireFrame() wire.Screen {
 	}
 }
 
-func onWire(do func(*wire.View)) func(*model) tea.Cmd { return action(func(m *model) { do(m.wire) }) }
+func onWire(do func(*wire.View)) func(*model) { return func(m *model) { do(m.wire) } }
 
 func (m *model) toggleWirePause() { m.wire.TogglePause(m.o.Wire, m.now()) }
 
@@ -33,18 +31,18 @@ func (m *model) wireBy(by int) { m.wire.Move(by, m.h) }
 
 func (m *model) wirePages(by int) { m.wire.Page(by, m.h) }
 
-func (m *model) copyWire() tea.Cmd {
+func (m *model) copyWire() {
 	text, n := m.wire.SelectedNDJSON()
-	return m.copyText(string(text), display.Count(n, "record"), m.keyOf("file")+" writes a file")
+	m.copyText(string(text), display.Count(n, "record"), m.keyOf("file")+" writes a file")
 }
 
-func (m *model) saveWire() tea.Cmd {
+func (m *model) saveWire() {
 	text, n := m.wire.NDJSON()
 	if n == 0 {
 		m.notify("there is nothing to write", canvas.Dim)
-		return nil
+		return
 	}
-	return m.runAsync("file", "writing", func() (string, error) {
+	m.runAsync("file", "writing", func() (string, error) {
 		name, err := m.o.SaveWire(text)
 		return fmt.Sprintf("wrote %s to %s", display.Count(n, "record"), name), err
 	}, nil)
