@@ -48,23 +48,21 @@ func (m *model) selectLane(s *display.Session, i int) {
 
 // withLane does something with the speaker of the row that is selected in the list, or else
 // with the selected lane, or asks for one.
-func withLane(what string, do func(m *model, label string)) func(*model) {
-	return func(m *model) {
-		label := m.selected
-		r, ok := m.chosenRow()
-		if ok && r.label != "" {
-			label = r.label
-		}
-		switch s := m.session(); {
-		case ok && r.label != "" && s.Index(label) < 0: // found by a search, in a replay
-			m.notify(r.name+" has not spoken yet: "+m.keyOf("jump")+" goes there", canvas.Dim)
-		case len(s.Speakers) == 0:
-			m.notify("nobody has spoken yet", canvas.Dim)
-		case s.Index(label) >= 0:
-			do(m, label)
-		default:
-			m.askLane(laneChoice{prompt: func(name string) string { return what + " " + name + "?" }, do: func(label string) { do(m, label) }}, s.Current())
-		}
+func (m *model) withLane(what string, do func(label string)) {
+	label := m.selected
+	r, ok := m.chosenRow()
+	if ok && r.label != "" {
+		label = r.label
+	}
+	switch s := m.session(); {
+	case ok && r.label != "" && s.Index(label) < 0: // found by a search, in a replay
+		m.notify(r.name+" has not spoken yet: "+m.keyOf("jump")+" goes there", canvas.Dim)
+	case len(s.Speakers) == 0:
+		m.notify("nobody has spoken yet", canvas.Dim)
+	case s.Index(label) >= 0:
+		do(label)
+	default:
+		m.askLane(laneChoice{prompt: func(name string) string { return what + " " + name + "?" }, do: do}, s.Current())
 	}
 }
 
@@ -79,7 +77,7 @@ func (m *model) update(f func(protocol.Annotations) (protocol.Annotations, error
 
 // askName is withLane for rename. Who types the name at once means the proposed lane.
 func (m *model) askName() {
-	if withLane("name", (*model).rename)(m); m.choice != nil {
+	if m.withLane("name", m.rename); m.choice != nil {
 		m.choice.text = true
 	}
 }

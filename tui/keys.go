@@ -32,6 +32,7 @@ type binding struct {
 	needs func(Options) bool // nil = always available there
 	row   bool               // in the list, about the selected row: its help has it
 
+	view     bool   // it opens one, for which a small screen has no room
 	always   bool   // also while text is typed or a question is asked
 	opposite string // key of the binding after it, if that has no help; "" = none
 }
@@ -66,7 +67,7 @@ func newBindings() []binding {
 	return []binding{
 		{keys: []string{"q", "Q"}, name: "quit", hint: "quit", help: "quit", on: anyScreen, do: (*model).quit},
 		{keys: []string{"ctrl+c"}, name: "interrupt", help: "interrupt", on: anyScreen, do: (*model).interrupt, always: true},
-		{keys: []string{"?", "h", "f1"}, name: "help", hint: "help", help: "this help", on: anyScreen, do: view((*model).nextHelpPage)},
+		{keys: []string{"?", "h", "f1"}, name: "help", hint: "help", help: "this help", on: anyScreen, view: true, do: (*model).nextHelpPage},
 		{keys: []string{"esc"}, name: "back", help: "back, deselect", short: "back", do: (*model).back},
 		{keys: []string{" "}, name: "freeze", hint: "freeze", help: "freeze the view", in: noReplays, do: (*model).toggleFreeze},
 		{keys: []string{" ", "p"}, name: "pause", hint: "pause", help: "pause, play", in: replays, do: (*model).togglePause},
@@ -74,18 +75,18 @@ func newBindings() []binding {
 		{keys: []string{"."}, name: "seek forward", in: replays, do: with((*model).seekBy, 10)},
 		{keys: []string{"<"}, name: "slower", help: "slower, faster", short: "speed", in: replays, do: with((*model).faster, -1)},
 		{keys: []string{">"}, name: "faster", in: replays, do: with((*model).faster, 1)},
-		{keys: []string{"t", "l"}, name: "turns", hint: "turns", help: "list of turns", do: view((*model).openList)},
+		{keys: []string{"t", "l"}, name: "turns", hint: "turns", help: "list of turns", view: true, do: (*model).openList},
 		{keys: []string{"up", "k"}, name: "previous lane", help: "select a lane", short: "lane", do: with((*model).selectBy, -1)},
 		{keys: []string{"down", "j"}, name: "next lane", do: with((*model).selectBy, 1)},
 		{keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, shown: "1-9", help: "select that lane", short: "lane", digit: func(m *model, i int) { m.selectLane(m.session(), i) }},
 		{keys: []string{"enter"}, name: "newest turn", help: "its newest turn", short: "turn", do: (*model).describeNewest},
 		{keys: []string{"r"}, name: "name", hint: "name", help: "name a speaker", row: true, do: (*model).askName},
-		{keys: []string{"V"}, name: "remember", help: "remember the voice", short: "voice", needs: func(o Options) bool { return o.Memory != nil }, row: true, do: withLane("remember the voice of", (*model).askRemember)},
-		{keys: []string{"m"}, name: "merge", help: "merge two lanes", short: "merge", row: true, do: withLane("merge", (*model).merge)},
+		{keys: []string{"V"}, name: "remember", help: "remember the voice", short: "voice", needs: func(o Options) bool { return o.Memory != nil }, row: true, do: func(m *model) { m.withLane("remember the voice of", m.askRemember) }},
+		{keys: []string{"m"}, name: "merge", help: "merge two lanes", short: "merge", row: true, do: func(m *model) { m.withLane("merge", m.merge) }},
 		{keys: []string{"J"}, name: "join", help: "join a new label", short: "join", do: (*model).joinNewLabel},
 		{keys: []string{"u"}, name: "undo", help: "undo", row: true, do: (*model).undo},
-		{keys: []string{"x"}, name: "mute", help: "mute a lane", short: "mute", row: true, do: withLane("mute", (*model).toggleMute)},
-		{keys: []string{"o"}, name: "solo", help: "one lane only", short: "solo", row: true, do: withLane("only", (*model).toggleSolo)},
+		{keys: []string{"x"}, name: "mute", help: "mute a lane", short: "mute", row: true, do: func(m *model) { m.withLane("mute", m.toggleMute) }},
+		{keys: []string{"o"}, name: "solo", help: "one lane only", short: "solo", row: true, do: func(m *model) { m.withLane("only", m.toggleSolo) }},
 		{keys: []string{"s"}, name: "sort", help: "sort by talk time", short: "sort", do: (*model).toggleSort},
 		{keys: []string{"left"}, name: "scroll back", hint: "scroll", help: "scroll, move cursor", do: with((*model).stepBy, -1)},
 		{keys: []string{"right"}, name: "scroll forward", do: with((*model).stepBy, 1)},
@@ -95,15 +96,15 @@ func newBindings() []binding {
 		{keys: []string{"end", "G"}, name: "present", help: "to the present", short: "present", do: (*model).toPresent},
 		{keys: []string{"+", "="}, name: "zoom in", hint: "zoom", help: "zoom in, out", do: with((*model).zoomBy, -1)},
 		{keys: []string{"-", "_"}, name: "zoom out", do: with((*model).zoomBy, 1)},
-		{keys: []string{"f"}, name: "presenter", hint: "presenter", help: "presenter view", do: view(func(m *model) { m.presenter = !m.presenter })},
+		{keys: []string{"f"}, name: "presenter", hint: "presenter", help: "presenter view", view: true, do: func(m *model) { m.presenter = !m.presenter }},
 		{keys: []string{"b"}, name: "bookmark", hint: "bookmark", help: "set a bookmark", row: true, do: (*model).addBookmark},
 		{keys: []string{"["}, name: "previous bookmark", help: "to bookmarks", short: "bookmarks", do: with((*model).jumpToBookmark, -1)},
 		{keys: []string{"]"}, name: "next bookmark", do: with((*model).jumpToBookmark, 1)},
 		{keys: []string{"B"}, name: "remove bookmark", help: "remove that bookmark", short: "remove it", row: true, do: (*model).removeBookmark},
 		{keys: []string{"e"}, name: "export", hint: "export", help: "export", needs: func(o Options) bool { return o.Export != nil }, do: (*model).export},
 		{keys: []string{"R"}, name: "record", help: "record, stop", short: "record", needs: func(o Options) bool { return o.Record != nil }, do: (*model).record},
-		{keys: []string{"i"}, name: "microphone", help: "choose the microphone", short: "microphone", needs: func(o Options) bool { return o.Microphones != nil }, do: view((*model).openMicrophones)},
-		{keys: []string{"w"}, name: "wire", hint: "wire", help: "wire view", needs: hasWire, do: view((*model).openWire)},
+		{keys: []string{"i"}, name: "microphone", help: "choose the microphone", short: "microphone", needs: func(o Options) bool { return o.Microphones != nil }, view: true, do: (*model).openMicrophones},
+		{keys: []string{"w"}, name: "wire", hint: "wire", help: "wire view", needs: hasWire, view: true, do: (*model).openWire},
 
 		{keys: []string{"w"}, name: "timeline", hint: "timeline", help: "the timeline", on: wireScreen, do: func(m *model) { m.wire = nil }},
 		{keys: []string{"esc"}, name: "back", help: "back", on: wireScreen, do: (*model).back},
@@ -283,9 +284,12 @@ func (m *model) act(b *binding, key string) {
 			m.help = 0
 		}
 	}
-	if b.digit != nil {
+	switch {
+	case b.view && m.layout().small:
+		m.notify("no room for this view", canvas.Warn)
+	case b.digit != nil:
 		b.digit(m, int(key[0]-'1'))
-	} else {
+	default:
 		b.do(m)
 	}
 }
@@ -293,17 +297,6 @@ func (m *model) act(b *binding, key string) {
 // with is a method with its argument.
 func with[T any](f func(*model, T), arg T) func(*model) {
 	return func(m *model) { f(m, arg) }
-}
-
-// view is the function of a key that opens a view, unless the screen is too small for it.
-func view(open func(*model)) func(*model) {
-	return func(m *model) {
-		if m.layout().small {
-			m.notify("no room for this view", canvas.Warn)
-			return
-		}
-		open(m)
-	}
 }
 
 func (m *model) scrollBy(part float64) {
