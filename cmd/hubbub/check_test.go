@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -117,10 +116,9 @@ func TestCheckStrict(t *testing.T) {
 		{nil, exitOK, ""},
 		{[]string{"--strict"}, exitFailed, `hubbub: the check has a notice at "`},
 	} {
-		var stdout, stderr bytes.Buffer
-		a := &App{Args: append([]string{"check", "--server", address, "--api-key", checkKey, "--seconds", "1"}, c.args...), Stdout: &stdout, Stderr: &stderr}
-		if code := a.Main(); code != c.code || !strings.HasPrefix(stderr.String(), c.want) || (stderr.Len() == 0) != (c.want == "") {
-			t.Errorf("%q: exit code %d\n%s%s", c.args, code, stdout.String(), stderr.String())
+		code, stdout, stderr := inProcess(t, "", append([]string{"check", "--server", address, "--api-key", checkKey, "--seconds", "1"}, c.args...)...)
+		if code != c.code || !strings.HasPrefix(stderr, c.want) || (stderr == "") != (c.want == "") {
+			t.Errorf("%q: exit code %d\n%s%s", c.args, code, stdout, stderr)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -183,14 +182,13 @@ func TestJobsClient(t *testing.T) {
 	}
 }
 
-// TestCurl does every HTTP operation of the interface with curl, as its
-// documentation would.
+// TestCurl does every HTTP operation of the interface with curl, as its documentation
+// would. What is wrong, and the headers, are rules of the contract (TestBuiltInConforms).
 func TestCurl(t *testing.T) {
 	t.Parallel()
 	curl := find(t, "curl", []string{"curl"}, nil, "--version")
 	s := newService(t)
-	stranger := testService{url: s.url, ca: s.ca}
-	as := func(s testService, method, path, want string, fields []string, args ...string) map[string]any {
+	does := func(method, path, want string, fields []string, args ...string) map[string]any {
 		t.Helper()
 		code, body := s.curl(t, curl, method, path, args...)
 		var got map[string]any
@@ -204,11 +202,6 @@ func TestCurl(t *testing.T) {
 		}
 		return got
 	}
-	does := func(method, path, want string, fields []string, args ...string) map[string]any {
-		t.Helper()
-		return as(s, method, path, want, fields, args...)
-	}
-	apiError := []string{"requestId", "message"}
 	if got := does("GET", "/v1/test", "200", []string{"message"}); got["status"] != "OK" {
 		t.Errorf("%v", got)
 	}
@@ -218,12 +211,7 @@ func TestCurl(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	does("POST", "/v1/live", "400", []string{"message", "errors"}, "-d", "[")
-	does("GET", "/v1/live/unknown", "404", apiError)
-	does("GET", "/v1/nothing", "404", apiError)
-	does("DELETE", "/v1/live/"+id, "405", apiError)
-	does("POST", "/v1/media/output", "400", []string{"message", "errors"}, "-d", `{"url":"http://x"}`)
-	does("POST", "/v1/media/output", "404", apiError, "-d", `{"url":"media://not/there"}`)
-	as(stranger, "GET", "/v1/test", "401", apiError)
+	does("GET", "/v1/nothing", "404", []string{"requestId", "message"})
 
 	file := filepath.Join(t.TempDir(), "object")
 	testkit.NoError(t, os.WriteFile(file, []byte("0123456789"), 0o600))
@@ -232,12 +220,7 @@ func TestCurl(t *testing.T) {
 	out, _ := does("POST", "/v1/media/output", "201", []string{"url"}, "-d", `{"url":"media://a/b.txt"}`)["url"].(string)
 	testkit.Equal(t, curl.run(t, nil, "-sS", "--fail", "--cacert", s.ca, out), "0123456789")
 	testkit.Equal(t, curl.run(t, nil, "-sS", "--fail", "--cacert", s.ca, "-r", "2-4", out), "234", "a range")
-	head := curl.run(t, nil, "-sS", "-I", "--cacert", s.ca, "-H", "Authorization: Bearer "+s.key, s.url+"/v1/test")
-	for _, name := range []string{"x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"} {
-		if !slices.ContainsFunc(strings.Split(strings.ToLower(head), "\n"), func(l string) bool { return strings.HasPrefix(l, name+":") }) {
-			t.Errorf("no %s in %s", name, head)
-		}
-	}
+	stranger := testService{url: s.url, ca: s.ca}
 	for _, path := range []string{"/openapi.json", "/healthz", "/readyz"} {
 		if code, body := stranger.curl(t, curl, "GET", path); code != "200" || !json.Valid([]byte(body)) {
 			t.Errorf("%s: %s", path, code)

@@ -105,10 +105,9 @@ func TestJobs(t *testing.T) {
 	}))
 	t.Cleanup(service.Close)
 	jobs := func(args ...string) string {
-		var stdout, stderr bytes.Buffer
-		a := &App{Args: append([]string{"jobs", "--server", service.URL, "--api-key", "key"}, args...), Stdout: &stdout, Stderr: &stderr}
-		testkit.Equal(t, a.Main(), 0, args, "code", stderr.String())
-		return stdout.String()
+		code, stdout, stderr := inProcess(t, "", append([]string{"jobs", "--server", service.URL, "--api-key", "key"}, args...)...)
+		testkit.Equal(t, code, 0, args, "code", stderr)
+		return stdout
 	}
 	lines := strings.Split(strings.TrimSpace(jobs("list", "--status", "running", "--limit", "150")), "\n")
 	if n := len(lines); n != 102 || strings.Join(strings.Fields(lines[1]), " ") != "first diarize running 50 % 2031-03-04T09:30:00Z" ||

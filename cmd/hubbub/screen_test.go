@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -227,9 +226,7 @@ func TestScreenOfADamagedFile(t *testing.T) {
 	x.Shows("^ hubbub  .*cut.flac", "^ truncated: ", "finished")
 	x.Keys("q")
 	x.ends(exitOK)
-	var out bytes.Buffer
-	a := &App{Args: []string{"live", "--input", cut, "--pace", "fast", "--accessible"}, Stdout: &out, Stderr: &out}
-	if code := a.Main(); code != exitOK || strings.Count(out.String(), "truncated: ") != 1 {
-		t.Errorf("exit code %d\n%s", code, out.String())
+	if code, out, errs := inProcess(t, "", "live", "--input", cut, "--pace", "fast", "--accessible"); code != exitOK || strings.Count(out+errs, "truncated: ") != 1 {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 }

@@ -24,15 +24,7 @@ func TestServe(t *testing.T) {
 
 	client := start(t, "live", "--input", talk, "--server", url, "--api-key", "second", "--insecure", "--output", "json", "--reconnect", "1s")
 	trusting := start(t, "live", "--input", talk, "--server", url, "--api-key", "first", "--ca", filepath.Join(data, "ca.pem"), "--output", "json", "--reconnect", "1s")
-	first := client.line(`speaker`)
-	var turn struct {
-		Speaker    string
-		Start, End float64
-	}
-	if err := json.Unmarshal([]byte(first), &turn); err != nil || turn.Speaker != "SPEAKER_00" || turn.End <= turn.Start {
-		t.Errorf("first turn %q: %v", first, err)
-	}
-
+	client.line(`speaker":"SPEAKER_00"`)
 	trusting.line(`speaker`)
 
 	start(t, "live", "--input", talk, "--server", url, "--api-key", "first", "--output", "json").ends(exitFailed, "--ca")
