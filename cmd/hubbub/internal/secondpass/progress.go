@@ -23,16 +23,16 @@ type Progress struct {
 	processed  time.Duration
 	compared   time.Duration // audio whose speakers are compared
 	recognised time.Duration // audio whose words are known
-	started    time.Time
 }
 
 // Show passes the line to show five times a second until stop is called, then "".
 func (p *Progress) Show(files int, show func(text string)) (stop func()) {
-	p.files, p.started = files, time.Now()
+	p.files = files
+	started := time.Now()
 	ctx, cancel := context.WithCancel(context.Background())
 	var ended sync.WaitGroup
 	ended.Go(func() {
-		protocol.Every(ctx, 200*time.Millisecond, func() { show(p.text(time.Since(p.started))) })
+		protocol.Every(ctx, 200*time.Millisecond, func() { show(p.text(time.Since(started))) })
 	})
 	return func() {
 		cancel()
