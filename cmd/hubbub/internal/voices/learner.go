@@ -51,9 +51,7 @@ func (l *Learner) read() {
 }
 
 // Stored reports, at once, whether a voice of this name is stored.
-func (l *Learner) Stored(name string) bool {
-	return slices.ContainsFunc(*l.list.Load(), func(v Voice) bool { return v.Name == name })
-}
+func (l *Learner) Stored(name string) bool { return index(*l.list.Load(), name) >= 0 }
 
 // Folder is where the voices are stored.
 func (l *Learner) Folder() string { return l.store.Dir }
@@ -104,7 +102,7 @@ func (l *Learner) refresh() error {
 		return err
 	}
 	for name, voiceprint := range l.ours {
-		if !slices.ContainsFunc(list, func(v Voice) bool { return v.Name == name && v.Voiceprint == voiceprint }) {
+		if i := index(list, name); i < 0 || list[i].Voiceprint != voiceprint {
 			delete(l.ours, name)
 			delete(l.before, name)
 			maps.DeleteFunc(l.learnt, func(_ string, e *learnt) bool { return e.stored && e.voice.Name == name })

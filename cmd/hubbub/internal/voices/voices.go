@@ -182,18 +182,19 @@ func notStored(name string) error {
 // Rename gives a stored voice another name. A name that has a voice already is an error.
 func (s Store) Rename(from, to string) error {
 	return s.locked(func() error {
-		v, found, err := s.Get(from)
+		list, err := s.List()
+		i := index(list, from)
 		switch {
 		case err != nil:
 			return err
-		case !found:
+		case i < 0:
 			return notStored(from)
 		case from == to:
 			return nil
+		case index(list, to) >= 0:
+			return hint.Add(fmt.Errorf("there is a voiceprint of %s already", to), "Remove that one first with `hubbub voices remove`, or choose another name.")
 		}
-		if _, taken, err := s.Get(to); err != nil || taken {
-			return cmp.Or(err, hint.Add(fmt.Errorf("there is a voiceprint of %s already", to), "Remove that one first with `hubbub voices remove`, or choose another name."))
-		}
+		v := list[i]
 		if v.Recording != "" { // where `voices learn --outdated` finds the speaker by name
 			v.Recorded = cmp.Or(v.Recorded, v.Name)
 		}
@@ -211,15 +212,9 @@ func (s Store) Rename(from, to string) error {
 	})
 }
 
-// Get returns the voice of a name; false when there is none.
-func (s Store) Get(name string) (v Voice, found bool, err error) {
-	list, err := s.List()
-	for _, v := range list {
-		if v.Name == name {
-			return v, true, err
-		}
-	}
-	return v, false, err
+// index is where the voice of a name is in a list, or -1.
+func index(list []Voice, name string) int {
+	return slices.IndexFunc(list, func(v Voice) bool { return v.Name == name })
 }
 
 // People are those of the voices that are not outdated.
