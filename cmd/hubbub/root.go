@@ -92,10 +92,11 @@ func helpOn(cmd *cobra.Command, args []string) error {
 }
 
 // addCompletion adds cobra's command, which prints its help for an unknown shell and
-// succeeds. Here that is an error.
+// succeeds. Here that is an error, and an argument of a shell is no command.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		walk(completion, func(cmd *cobra.Command) { cmd.Args = noArgs })
 		needCommand(completion)
 	}
 }
