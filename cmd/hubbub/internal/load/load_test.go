@@ -54,8 +54,7 @@ func TestLag(t *testing.T) {
 				_ = conn.WriteMessage(websocket.TextMessage, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.2, "SPEAKER_00").Raw)
 			}
 		}
-		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(testkit.Timeout))
-		_, _, _ = conn.ReadMessage()
+		protocoltest.CloseWith(conn, 1000, "")
 	})
 	began := time.Now()
 	tally := testkit.Must(sendLoad(t, c, 0.75))(t)
@@ -75,8 +74,7 @@ func TestLag(t *testing.T) {
 func TestFailureIsCounted(t *testing.T) {
 	c := service(t, func(conn *websocket.Conn) {
 		_, _, _ = conn.ReadMessage()
-		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1011, "broken"), time.Now().Add(testkit.Timeout))
-		_, _, _ = conn.ReadMessage()
+		protocoltest.CloseWith(conn, 1011, "broken")
 	})
 	tally, err := sendLoad(t, c, 5)
 	if err == nil || tally.report().Failed != 1 || !strings.Contains(tally.report().Cause.Error(), "1011") {
@@ -111,15 +109,8 @@ func TestDrops(t *testing.T) {
 	got := 0
 	c := service(t, func(conn *websocket.Conn) {
 		<-slow
-		for {
-			kind, _, err := conn.ReadMessage()
-			if err != nil || kind == websocket.TextMessage {
-				break
-			}
-			got++
-		}
-		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(testkit.Timeout))
-		_, _, _ = conn.ReadMessage()
+		got = len(protocoltest.UntilEnd(conn))
+		protocoltest.CloseWith(conn, 1000, "")
 	})
 	tally := &tally{now: Report{Streams: 1}}
 	s := &stream{Options{Client: c, Samples: make([]float32, 80*protocol.ChunkSamples)}, tally}
