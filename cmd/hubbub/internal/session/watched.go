@@ -38,7 +38,7 @@ type Watched struct {
 	newest    float64         // position that the service has sent, in seconds
 	since     time.Time       // when the last state arrived: a service sends only those that differ
 	status    string          // of the stream; "" = unknown
-	undecided []protocol.Span // by the sender's streams
+	undecided []protocol.Span // by the sender's streams, in order
 }
 
 // NewWatched is a session that begins now. server is the display name of the service.
@@ -114,13 +114,6 @@ func (w *Watched) noteGap(gap protocol.Span) {
 	}
 }
 
-// gaps are the stretches that no stream has decided, in order.
-func (w *Watched) gaps() []protocol.Span {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clip(w.undecided)
-}
-
 // position is the newest position that is known, in seconds: an event may be newer than
 // what the service has sent.
 func (w *Watched) position() float64 {
@@ -154,7 +147,7 @@ func (w *Watched) controls() display.Controls {
 }
 
 func (w *Watched) state() display.State {
-	conn, gaps := w.stream.Status(), w.gaps()
+	conn := w.stream.Status()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	timeline := w.timeline.Snapshot()
@@ -162,8 +155,7 @@ func (w *Watched) state() display.State {
 	st := display.State{
 		Timeline: timeline, Position: position, Sent: position,
 		Source: w.source.Name, Server: w.server, Stream: w.id, Watching: true,
-		Conn: w.conn, ConnReason: w.reason, Started: w.started,
-		Gaps: gaps,
+		Conn: w.conn, ConnReason: w.reason, Started: w.started, Gaps: slices.Clip(w.undecided),
 	}
 	if w.conn.Over() {
 		return st
