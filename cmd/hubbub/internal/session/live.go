@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"hubbub/capture"
@@ -54,10 +55,13 @@ type Live struct {
 	timeline *protocol.Timeline
 	levels   display.History
 	started  time.Time
-	record   *recordSwitch
 	voices   *voiceMemory // nil = voices are not learnt
 	mics     *microphones
 	patient  bool // an interrupt does not end the wait for the service
+
+	recordInto string     // folder of the recording that runs from the start on; "" = none does
+	recordMu   sync.Mutex // held while a recording is started or stopped
+	recordings []string   // folders of those that the user started
 
 	phase
 	inputEnded chan struct{} // closed at the end of the input
@@ -73,7 +77,7 @@ func NewLive(p LiveParts) *Live {
 	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), mics: newMicrophones(p.Chunks), inputEnded: make(chan struct{})}
 	l.conn = display.Open
 	p.Recorder.Gaps = l.gaps
-	l.record = newRecordSwitch(p.Recorder, l.over)
+	l.recordInto, _ = p.Recorder.Dir()
 	l.words, l.skipWords = context.WithCancel(context.Background())
 	if p.Voices != nil {
 		l.voices = newVoiceMemory(p.Voices, p.Annotations, l.state)

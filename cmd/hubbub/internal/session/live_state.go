@@ -18,7 +18,7 @@ import (
 func (l *Live) about() capture.Info { return l.Source }
 
 func (l *Live) controls() display.Controls {
-	c := display.Controls{Annotations: l.Annotations, Export: l.export, Record: l.record.toggle}
+	c := display.Controls{Annotations: l.Annotations, Export: l.export, Record: l.toggleRecording}
 	if l.voices != nil {
 		c.Memory = l.voices
 	}
@@ -95,7 +95,13 @@ func (l *Live) notices() []string {
 		}
 	}
 	l.mu.Unlock()
-	return slices.Concat(out, faultNotices(timeline.Counts), l.Transcriber.notices(), l.record.notices())
+	out = slices.Concat(out, faultNotices(timeline.Counts), l.Transcriber.notices())
+	l.recordMu.Lock()
+	defer l.recordMu.Unlock()
+	for _, dir := range l.recordings {
+		out = append(out, "a recording is in "+dir)
+	}
+	return out
 }
 
 // noticeableGap is the shortest gap that is reported, in seconds.

@@ -433,7 +433,7 @@ func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
 	s, recorder := live(t, protocoltest.Service{Stream: protocoltest.OneTurn}, dir)
 	defer func() { _ = recorder.Close() }()
 	testkit.NoError(t, Run(t.Context(), s, newStub(false)))
-	if text, err := s.record.toggle(); err == nil || !strings.Contains(err.Error(), "the session is over") {
+	if text, err := s.toggleRecording(); err == nil || !strings.Contains(err.Error(), "the session is over") {
 		t.Errorf("%q, %v", text, err)
 	}
 	if files, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(files) != 1 {
