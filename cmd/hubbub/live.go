@@ -314,10 +314,8 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	defer func() { err = cmp.Or(err, correct()) }()
 	defer func() { err = cmp.Or(err, recorder.Close()) }()
 	chunks := capture.NewChunkReader(input, source, capture.Pace(f.pace.value))
-	transcriber := session.NewTranscriber(recogniser, stream.Track)
-	defer transcriber.Close()
 	live := session.NewLive(session.LiveParts{
-		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Recorder: recorder, Annotations: annotations, Voices: learner, Transcriber: transcriber,
+		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Recorder: recorder, Annotations: annotations, Voices: learner, Recogniser: recogniser,
 		Server: server.name, Latency: server.latency, Shared: f.server != "", Trust: f.trust(),
 	})
 	a.onSecondInterrupt(live.SkipWords)

@@ -87,7 +87,7 @@ func TestWaitNotices(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			updates := make(chan client.Update)
 			l := NewLive(LiveParts{Chunks: new(capture.ChunkReader), EndInput: func() {}, Stream: waitedStream{updates: updates},
-				Recorder: recording.NewRecorder(recording.Info{}, nil), Transcriber: NewTranscriber(nil, nil)})
+				Recorder: recording.NewRecorder(recording.Info{}, nil)})
 			go func() {
 				time.Sleep(length)
 				l.drain(t.Context())

@@ -15,6 +15,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/recovered"
+	"hubbub/protocol/words"
 	"hubbub/tui/display"
 )
 
@@ -40,24 +41,25 @@ type LiveParts struct {
 	Stream      Stream
 	Recorder    *recording.Recorder
 	Annotations *protocol.AnnotationsStore
-	Voices      *voices.Learner // nil = voices are not learnt
-	Transcriber *Transcriber
-	Server      string        // display name
-	Latency     time.Duration // of the built-in server; 0 = unknown
-	Shared      bool          // others can watch the stream: the service is a remote one
-	Trust       string        // flags that they need to trust it
+	Voices      *voices.Learner  // nil = voices are not learnt
+	Recogniser  words.Recogniser // nil = none of the user
+	Server      string           // display name
+	Latency     time.Duration    // of the built-in server; 0 = unknown
+	Shared      bool             // others can watch the stream: the service is a remote one
+	Trust       string           // flags that they need to trust it
 }
 
 // Live is a session whose audio is sent to a service. A lost stream is resumed;
 // the session is one all the same.
 type Live struct {
 	LiveParts
-	timeline *protocol.Timeline
-	levels   display.History
-	started  time.Time
-	voices   *voiceMemory // nil = voices are not learnt
-	mics     *microphones
-	patient  bool // an interrupt does not end the wait for the service
+	timeline    *protocol.Timeline
+	levels      display.History
+	started     time.Time
+	voices      *voiceMemory // nil = voices are not learnt
+	mics        *microphones
+	transcriber *transcriber
+	patient     bool // an interrupt does not end the wait for the service
 
 	recordInto string     // folder of the recording that runs from the start on; "" = none does
 	recordMu   sync.Mutex // held while a recording is started or stopped
@@ -76,6 +78,7 @@ type Live struct {
 func NewLive(p LiveParts) *Live {
 	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), mics: newMicrophones(p.Chunks), inputEnded: make(chan struct{})}
 	l.conn = display.Open
+	l.transcriber = newTranscriber(p.Recogniser, p.Stream.Track)
 	p.Recorder.Gaps = l.gaps
 	l.recordInto, _ = p.Recorder.Dir()
 	l.words, l.skipWords = context.WithCancel(context.Background())
@@ -92,7 +95,7 @@ func (l *Live) SkipWords() bool {
 		return false
 	}
 	l.skipWords()
-	return l.Transcriber.queue != nil || l.Stream.Words()
+	return l.transcriber.queue != nil || l.Stream.Words()
 }
 
 // end ends the input. What was captured is still sent and decided.
@@ -101,6 +104,7 @@ func (l *Live) end() { l.EndInput() }
 // run is the data path: one goroutine reads the source and sends, this one receives.
 func (l *Live) run(ctx context.Context, d Display) error {
 	defer l.mics.close()
+	defer l.transcriber.close()
 	// The built-in server always finishes: what it has received is decided and written. A screen says
 	// that ctrl+c ends the wait.
 	l.patient = !l.Shared && !d.Properties().StaysOpen
@@ -151,7 +155,7 @@ func (l *Live) sendChunks(interrupt context.Context) error {
 		crash.TestHook("send")
 		l.Recorder.Audio(c)
 		l.levels.Add(c.Seq, display.Level(c.Level))
-		l.Transcriber.audio(c)
+		l.transcriber.audio(c)
 		l.voices.audio(c)
 		if failed != nil {
 			continue // the recording contains what was captured until the source has ended
@@ -170,7 +174,7 @@ func (l *Live) sendChunks(interrupt context.Context) error {
 // receive delivers events, changes of the connection and words until the stream is
 // over and no turn waits for its words.
 func (l *Live) receive(d Display) error {
-	out := output{timeline: l.timeline, rec: l.Recorder, display: d, transcriber: l.Transcriber, fromService: l.Stream.Words(), end: l.end}
+	out := output{timeline: l.timeline, rec: l.Recorder, display: d, transcriber: l.transcriber, fromService: l.Stream.Words(), end: l.end}
 	input := l.Chunks.Stats()
 	wait := time.NewTicker(waitNotice)
 	defer wait.Stop()
@@ -195,11 +199,11 @@ func (l *Live) receive(d Display) error {
 				continue
 			}
 			out.event(l.Chunks.Stats().Position.Seconds(), u.Event)
-		case t := <-l.Transcriber.transcripts:
+		case t := <-l.transcriber.transcripts:
 			out.transcript(t)
 		case <-out.due():
 			out.release()
-		case err := <-l.Transcriber.failures:
+		case err := <-l.transcriber.failures:
 			out.keep(d.notice(describeFailure(err), false))
 		case <-inputEnded:
 			inputEnded = nil

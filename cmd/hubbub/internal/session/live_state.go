@@ -95,7 +95,7 @@ func (l *Live) notices() []string {
 		}
 	}
 	l.mu.Unlock()
-	out = slices.Concat(out, faultNotices(timeline.Counts), l.Transcriber.notices())
+	out = slices.Concat(out, faultNotices(timeline.Counts), l.transcriber.notices())
 	l.recordMu.Lock()
 	defer l.recordMu.Unlock()
 	for _, dir := range l.recordings {

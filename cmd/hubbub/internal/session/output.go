@@ -25,7 +25,7 @@ type output struct {
 	timeline    *protocol.Timeline
 	rec         *recording.Recorder
 	display     Display
-	transcriber *Transcriber
+	transcriber *transcriber
 	// fromService says that the service sends the words of each turn.
 	fromService bool
 	end         func() // of the source
@@ -78,7 +78,7 @@ func (o *output) transcript(t protocol.Turn) {
 
 // skipWords displays the turns that are held, and holds no more.
 func (o *output) skipWords() {
-	o.fromService, o.transcriber = false, &Transcriber{}
+	o.fromService, o.transcriber = false, &transcriber{}
 	for i := range o.held {
 		o.held[i].ready = true
 	}

@@ -102,7 +102,7 @@ func liveWith(t *testing.T, s protocoltest.Service, dir string, o client.Resilie
 	input, end := context.WithCancel(context.Background())
 	t.Cleanup(end)
 	chunks := capture.NewChunkReader(input, source, capture.Fast)
-	return NewLive(LiveParts{Source: source.Info(), Chunks: chunks, EndInput: end, Stream: stream, Recorder: recorder, Annotations: annotations, Transcriber: NewTranscriber(nil, nil)}), recorder
+	return NewLive(LiveParts{Source: source.Info(), Chunks: chunks, EndInput: end, Stream: stream, Recorder: recorder, Annotations: annotations}), recorder
 }
 
 // oneTurnWatched is the stream of protocoltest.OneTurn as a watcher receives it.

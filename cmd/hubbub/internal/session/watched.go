@@ -73,7 +73,7 @@ func (w *Watched) run(_ context.Context, d Display) error {
 
 func (w *Watched) receive(d Display) error {
 	unused := recording.NewRecorder(recording.Info{}, w.annotations) // a watched stream is not recorded
-	out := output{timeline: w.timeline, rec: unused, display: d, transcriber: &Transcriber{}, fromService: w.stream.Words(), end: w.end}
+	out := output{timeline: w.timeline, rec: unused, display: d, transcriber: &transcriber{}, fromService: w.stream.Words(), end: w.end}
 	for updates := w.stream.Updates(); updates != nil; {
 		select {
 		case <-out.due():

@@ -12,22 +12,22 @@ import (
 	"hubbub/protocol/words"
 )
 
-// Transcriber passes the audio and the turns of a session to a speech recogniser. The
+// transcriber passes the audio and the turns of a session to a speech recogniser. The
 // zero value has none.
-type Transcriber struct {
+type transcriber struct {
 	queue       *words.Queue       // nil = no recogniser
 	transcripts chan protocol.Turn // the words of turns, in order
 	failures    chan error         // holds one that is not shown yet; the queue counts all
 	late        atomic.Int64
 }
 
-// NewTranscriber starts the queue of a recogniser; nil = there is none. track is the track
-// of a label, from 0 on. The session that gets it closes it.
-func NewTranscriber(r words.Recogniser, track func(label string) int) *Transcriber {
+// newTranscriber starts the queue of a recogniser; nil = there is none. track is the track
+// of a label, from 0 on.
+func newTranscriber(r words.Recogniser, track func(label string) int) *transcriber {
 	if r == nil {
-		return &Transcriber{}
+		return &transcriber{}
 	}
-	t := &Transcriber{transcripts: make(chan protocol.Turn), failures: make(chan error, 1)}
+	t := &transcriber{transcripts: make(chan protocol.Turn), failures: make(chan error, 1)}
 	t.queue = words.NewQueue(words.Options{
 		Recogniser: r,
 		Track:      func(turn protocol.Turn) int { return track(turn.Speaker) },
@@ -47,25 +47,25 @@ func NewTranscriber(r words.Recogniser, track func(label string) int) *Transcrib
 	return t
 }
 
-// Close ends the queue; what is being recognised is discarded.
-func (t *Transcriber) Close() {
+// close ends the queue; what is being recognised is discarded.
+func (t *transcriber) close() {
 	if t.queue != nil {
 		t.queue.Close()
 	}
 }
 
-func (t *Transcriber) audio(c capture.Chunk) {
+func (t *transcriber) audio(c capture.Chunk) {
 	if t.queue != nil {
 		t.queue.Audio(c.Seq*capture.ChunkSamples, c.Apart()...)
 	}
 }
 
 // turn asks for the words of a turn; false = it gets none.
-func (t *Transcriber) turn(turn protocol.Turn) bool {
+func (t *transcriber) turn(turn protocol.Turn) bool {
 	return t.queue != nil && protocol.Round1ms(turn.End-turn.Start) >= words.MinTurn && t.queue.Turn(turn)
 }
 
-func (t *Transcriber) notices() (out []string) {
+func (t *transcriber) notices() (out []string) {
 	if t.queue == nil {
 		return nil
 	}

@@ -45,8 +45,8 @@ func (silentOrNot) Recognise(_ context.Context, wav []byte, _ bool) (string, []w
 
 // TestWordsOfTracks: of several tracks the recogniser hears that of the turn.
 func TestWordsOfTracks(t *testing.T) {
-	w := NewTranscriber(silentOrNot{}, func(label string) int { return map[string]int{"SPEAKER_00": 1}[label] })
-	defer w.Close()
+	w := newTranscriber(silentOrNot{}, func(label string) int { return map[string]int{"SPEAKER_00": 1}[label] })
+	defer w.close()
 	silent := make([]float32, capture.ChunkSamples)
 	loud := slices.Repeat([]float32{0.5}, capture.ChunkSamples)
 	for seq := range int64(50) {
@@ -73,8 +73,8 @@ func TestWordsAreWaitedFor(t *testing.T) {
 		{time.Minute, wordsWait, "", 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := NewTranscriber(slowRecogniser{c.takes}, func(string) int { return 0 })
-			defer w.Close()
+			w := newTranscriber(slowRecogniser{c.takes}, func(string) int { return 0 })
+			defer w.close()
 			for seq := range int64(50) {
 				w.audio(capture.Chunk{Seq: seq, Tracks: make([]float32, capture.ChunkSamples)})
 			}
@@ -115,8 +115,7 @@ func testSkippedWords(t *testing.T, ended bool) {
 		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.5, "SPEAKER_00"))
 		protocoltest.CloseWith(conn, 1000, "")
 	}}, "")
-	s.Transcriber = NewTranscriber(slowRecogniser{time.Hour}, func(string) int { return 0 })
-	defer s.Transcriber.Close()
+	s.transcriber = newTranscriber(slowRecogniser{time.Hour}, func(string) int { return 0 })
 	d := newStub(false)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -142,7 +141,7 @@ func testSkippedWords(t *testing.T, ended bool) {
 func TestFailureOfTheWords(t *testing.T) {
 	var out testkit.Buffer
 	d := &accessible{out: plain.NewAccessible(&out, display.Controls{})}
-	w := &Transcriber{failures: make(chan error, 1)}
+	w := &transcriber{failures: make(chan error, 1)}
 	w.failures <- errors.New("it does not respond")
 	o := output{display: d, transcriber: w}
 	o.wordsFailed()
