@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hubbub/capture"
+	"hubbub/capture/audiofile"
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/voices"
@@ -83,7 +84,7 @@ func NewLive(p LiveParts) *Live {
 	l.recordInto, _ = p.Recorder.Dir()
 	l.words, l.skipWords = context.WithCancel(context.Background())
 	if p.Voices != nil {
-		l.voices = newVoiceMemory(p.Voices, p.Annotations, l.state)
+		l.voices = &voiceMemory{p.Voices, l, audiofile.NewRecent(voiceAudio)}
 	}
 	return l
 }

@@ -9,7 +9,6 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/export"
 	"hubbub/protocol/hint"
-	"hubbub/tui/display"
 )
 
 // voiceAudio is how much audio is kept to learn voices from, in seconds: 19 MB.
@@ -19,13 +18,8 @@ const voiceAudio = 600
 // nil *voiceMemory keeps none.
 type voiceMemory struct {
 	*voices.Learner
-	annotations *protocol.AnnotationsStore
-	state       func() display.State
-	recent      *audiofile.Recent
-}
-
-func newVoiceMemory(l *voices.Learner, annotations *protocol.AnnotationsStore, state func() display.State) *voiceMemory {
-	return &voiceMemory{l, annotations, state, audiofile.NewRecent(voiceAudio)}
+	live   *Live
+	recent *audiofile.Recent
 }
 
 func (v *voiceMemory) audio(c capture.Chunk) {
@@ -36,10 +30,10 @@ func (v *voiceMemory) audio(c capture.Chunk) {
 
 // Remember learns from the newest audio in which only the speaker talks.
 func (v *voiceMemory) Remember(label string) (string, error) {
-	annotations, _ := v.annotations.Load()
+	annotations, _ := v.live.Annotations.Load()
 	root, name := annotations.Root(label), annotations.Name(label)
 	from, turns := float64(v.recent.Start())/capture.SampleRate, []protocol.Turn{}
-	for _, t := range turnsSoFar(v.state()) {
+	for _, t := range turnsSoFar(v.live.state()) {
 		if t.Start = max(t.Start, from); t.End > t.Start {
 			turns = append(turns, t)
 		}
@@ -61,6 +55,6 @@ func (v *voiceMemory) Remember(label string) (string, error) {
 
 // Correct applies the present names to what was learnt.
 func (v *voiceMemory) Correct() (string, error) {
-	annotations, _ := v.annotations.Load()
+	annotations, _ := v.live.Annotations.Load()
 	return v.Learner.Correct(annotations)
 }
