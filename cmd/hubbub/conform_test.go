@@ -34,8 +34,7 @@ func runRules(t *testing.T, options client.Options, o conform.Options) []conform
 	if o.Speech == nil {
 		o.Speech = make([]float32, 10*protocol.ChunkSamples)
 	}
-	results := testkit.Must(conform.Run(context.Background(), o))(t)
-	return results
+	return testkit.Must(conform.Run(context.Background(), o))(t)
 }
 
 // The built-in server holds every rule, and so does one with faults that are
@@ -46,8 +45,7 @@ func TestBuiltInConforms(t *testing.T) {
 	dir := t.TempDir()
 	server := serveHere(t, localserver.Options{DataDir: dir})
 	key := func(account, plan string, before, life time.Duration) string { // made a while before
-		k := testkit.Must(apikeys.Create(dir, apikeys.Spec{Account: account, Plan: plan, Expires: life}, time.Now().Add(-before)))(t)
-		return k
+		return testkit.Must(apikeys.Create(dir, apikeys.Spec{Account: account, Plan: plan, Expires: life}, time.Now().Add(-before)))(t)
 	}
 	results := runRules(t, client.Options{BaseURL: server.URL(), CACert: server.CAPEM()}, conform.Options{
 		Speech: speech, Many: true, OtherKey: key("other", "pro", 0, time.Hour), UnpaidKey: key("poor", "none", 0, time.Hour), ExpiredKey: key("old", "pro", 2*time.Hour, time.Hour),

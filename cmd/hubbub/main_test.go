@@ -161,8 +161,7 @@ func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 // demoFile is the path of the demo conversation: 78 s, four speakers.
 func demoFile(t testing.TB) string {
 	t.Helper()
-	path := testkit.Must(filepath.Abs("../../capture/demo/demo.flac"))(t)
-	return path
+	return testkit.Must(filepath.Abs("../../capture/demo/demo.flac"))(t)
 }
 
 // talk is a conversation of 21 s, spliced from the demo, for tests that wait for
@@ -221,7 +220,5 @@ func writeFLAC(t *testing.T, path string, rate int, samples []float32) {
 		testkit.NoError(t, enc.WriteFrame(f))
 		num++
 	}
-	if err := enc.Close(); err != nil { // closes the file, too
-		t.Fatal(err)
-	}
+	testkit.NoError(t, enc.Close()) // closes the file, too
 }

@@ -37,8 +37,7 @@ func programEnv(extra ...string) []string {
 // testProgram is this test binary, which runs as the program.
 func testProgram(t *testing.T) string {
 	t.Helper()
-	self := testkit.Must(os.Executable())(t)
-	return self
+	return testkit.Must(os.Executable())(t)
 }
 
 // program is hubbub as a process of its own.

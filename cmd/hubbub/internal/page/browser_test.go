@@ -72,9 +72,7 @@ func TestPage(t *testing.T) {
 
 	captions(t, b, s, server)
 	b.Quiet("^" + regexp.QuoteMeta(server.URL()))
-	if err := server.Close(); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, server.Close())
 	b.Until(`document.getElementById("status").textContent === "ended"`)
 }
 

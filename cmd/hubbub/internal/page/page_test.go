@@ -74,9 +74,7 @@ func serve(t *testing.T, s *talk) *Server {
 	t.Helper()
 	server := testkit.Must(Listen("127.0.0.1:0", s.state))(t)
 	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
+		testkit.NoError(t, server.Close())
 		http.DefaultClient.CloseIdleConnections()
 	})
 	return server
@@ -186,9 +184,7 @@ func TestSession(t *testing.T) {
 
 	// The end of the session includes what happened last.
 	s.turn("A", 9, "bye")
-	if err := server.Close(); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, server.Close())
 	for _, c := range []*client{c, late} {
 		c.until("the end", func() bool { return c.ended })
 		if got := c.sees(); c.Status != "ended" || c.Rate != 0 || got[len(got)-1] != "李雷: bye" {
@@ -204,9 +200,7 @@ func TestEndWithoutAChange(t *testing.T) {
 	c := follow(t, server.URL())
 	s.setStatus("ended")
 	c.until("the end of the session", func() bool { return c.Status == "ended" })
-	if err := server.Close(); err != nil {
-		t.Error(err)
-	}
+	testkit.NoError(t, server.Close())
 	c.until("the end", func() bool { return c.ended })
 }
 

@@ -33,8 +33,7 @@ func tape(t *testing.T) *Recording {
 	for name, text := range files {
 		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	r := testkit.Must(Read(context.Background(), dir))(t)
-	return r
+	return testkit.Must(Read(context.Background(), dir))(t)
 }
 
 // TestDestroyedEvents: a power failure can leave zeros in events.ndjson, and a service can send starts that are none. The

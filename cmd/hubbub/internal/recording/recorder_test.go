@@ -144,9 +144,7 @@ func TestRecorderWaitsForLastEvents(t *testing.T) {
 	r.Event(3, endOf(2.5, "B"))
 	r.Turn(protocol.Turn{Speaker: "B", Start: 1.75, End: 2.5})
 	r.Event(3, endOf(2.75, "C"))
-	if err := r.Close(); err != nil { // ends the waiting
-		t.Fatal(err)
-	}
+	testkit.NoError(t, r.Close()) // ends the waiting
 	testkit.NoError(t, <-stopped)
 	got := testkit.Must(Read(t.Context(), dir))(t)
 	if want := []protocol.Turn{{Speaker: "A", Start: 1, End: 1.5}, {Speaker: "B", Start: 1.75, End: 2}}; got.Length != 2 || !slices.Equal(got.Turns(), want) {

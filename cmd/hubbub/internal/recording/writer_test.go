@@ -29,8 +29,7 @@ import (
 // create records a microphone into a new folder.
 func create(t *testing.T) *Writer {
 	t.Helper()
-	w := testkit.Must(createIn(filepath.Join(t.TempDir(), "rec")))(t)
-	return w
+	return testkit.Must(createIn(filepath.Join(t.TempDir(), "rec")))(t)
 }
 
 func createIn(dir string) (*Writer, error) {

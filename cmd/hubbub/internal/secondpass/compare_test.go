@@ -12,10 +12,7 @@ import (
 func annotated(t *testing.T, edits ...func(protocol.Annotations) (protocol.Annotations, error)) (annotations protocol.Annotations) {
 	t.Helper()
 	for _, edit := range edits {
-		var err error
-		if annotations, err = edit(annotations); err != nil {
-			t.Fatal(err)
-		}
+		annotations = testkit.Must(edit(annotations))(t)
 	}
 	return annotations
 }

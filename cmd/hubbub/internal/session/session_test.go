@@ -133,8 +133,7 @@ func recorded(t *testing.T) *recording.Recording {
 	dir := t.TempDir()
 	testkit.NoError(t, os.WriteFile(filepath.Join(dir, recording.TurnsFile), []byte("SPEAKER talk 1 0.050 0.050 <NA> <NA> SPEAKER_00 <NA> <NA>\n"), 0o600))
 	testkit.NoError(t, os.WriteFile(filepath.Join(dir, recording.SessionFile), []byte(`{"version":1,"gaps":[{"start":0.01,"end":0.02}]}`), 0o600))
-	rec := testkit.Must(recording.Read(t.Context(), dir))(t)
-	return rec
+	return testkit.Must(recording.Read(t.Context(), dir))(t)
 }
 
 func replay(t *testing.T) *Replay {

@@ -53,10 +53,7 @@ func TestLearner(t *testing.T) {
 	var annotations protocol.Annotations
 	name := func(label, name string) {
 		t.Helper()
-		var err error
-		if annotations, err = annotations.Rename(label, name); err != nil {
-			t.Fatal(err)
-		}
+		annotations = testkit.Must(annotations.Rename(label, name))(t)
 	}
 	learn := func(label, name, says string) {
 		t.Helper()
@@ -140,10 +137,7 @@ func TestLearnerOfOneName(t *testing.T) {
 		l.make = madeOnce
 		var annotations protocol.Annotations
 		for label, name := range map[string]string{"SPEAKER_00": c.first, "SPEAKER_01": c.second} {
-			var err error
-			if annotations, err = annotations.Rename(label, name); err != nil {
-				t.Fatal(err)
-			}
+			annotations = testkit.Must(annotations.Rename(label, name))(t)
 		}
 		for _, label := range []string{"SPEAKER_00", "SPEAKER_01"} {
 			testkit.Must(l.Learn(label, "Anna", speech(t)))(t)

@@ -127,9 +127,7 @@ func TestChangesWaitForEachOther(t *testing.T) {
 	testkit.NoError(t, other.Lock())
 	time.AfterFunc(100*time.Millisecond, func() { _ = other.Unlock() })
 	v.Name = "Ben"
-	if _, err := store.Put(v); err != nil {
-		t.Error(err)
-	}
+	testkit.Must(store.Put(v))(t)
 }
 
 // TestUnreadableVoice: a file that cannot be read may be intact, so the hint does not say to delete
