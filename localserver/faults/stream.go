@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// writeTimeout bounds the writes of this package.
+	// writeTimeout bounds each write.
 	writeTimeout = 10 * time.Second
 	// queuedMessages bounds the messages that wait for their delay; beyond it
 	// the stream waits.
@@ -45,12 +45,10 @@ type Conn struct {
 	goroutines sync.WaitGroup
 }
 
-// delayed is a message that waits for its delay, or a close frame after it.
+// delayed is what is done after the delay.
 type delayed struct {
-	due    time.Time
-	kind   int
-	raw    []byte
-	closed chan struct{} // of a close frame, closed when it is due; nil for a message
+	due time.Time
+	do  func() error
 }
 
 // Stream inserts the faults that affect this stream between it and its socket.
@@ -166,12 +164,8 @@ func (c *Conn) NextReader() (int, io.Reader, error) {
 	return kind, body, nil
 }
 
-// SetWriteDeadline sets the deadline of the server's next message.
-func (c *Conn) SetWriteDeadline(t time.Time) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.Conn.SetWriteDeadline(t)
-}
+// SetWriteDeadline does nothing: each message has a deadline of its own when it is written.
+func (c *Conn) SetWriteDeadline(time.Time) error { return nil }
 
 // WriteMessage sends a message, as changed by the faults.
 func (c *Conn) WriteMessage(kind int, raw []byte) error {
@@ -193,29 +187,27 @@ func (c *Conn) WriteMessage(kind int, raw []byte) error {
 
 func (c *Conn) send(out []message) error {
 	for _, m := range out {
-		if err := c.sendDelayed(delayed{due: time.Now().Add(c.lag), kind: m.kind, raw: m.raw}); err != nil {
+		if err := c.later(func() error { return c.write(m.kind, m.raw) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sendDelayed gives a message to deliver, or sends it if there is no delay.
-func (c *Conn) sendDelayed(m delayed) error {
+// later has deliver do something after the delay, or does it if there is none.
+func (c *Conn) later(do func() error) error {
 	if c.delayed == nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.Conn.WriteMessage(m.kind, m.raw)
+		return do()
 	}
 	select {
-	case c.delayed <- m:
+	case c.delayed <- delayed{time.Now().Add(c.lag), do}:
 		return nil
 	case <-c.ctx.Done():
 		return errOver
 	}
 }
 
-// deliver sends the delayed messages when they are due.
+// deliver does what is delayed when it is due.
 func (c *Conn) deliver() {
 	for {
 		select {
@@ -223,9 +215,7 @@ func (c *Conn) deliver() {
 			if protocol.Sleep(c.ctx, time.Until(m.due)) != nil {
 				return
 			}
-			if m.closed != nil {
-				close(m.closed)
-			} else if c.write(m.kind, m.raw) != nil {
+			if m.do() != nil {
 				c.end()
 			}
 		case <-c.ctx.Done():
@@ -234,7 +224,7 @@ func (c *Conn) deliver() {
 	}
 }
 
-// write sends a message of a fault, with its own deadline.
+// write sends a message, with its own deadline.
 func (c *Conn) write(kind int, raw []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -262,7 +252,7 @@ func (c *Conn) WriteControl(kind int, data []byte, deadline time.Time) error {
 	}
 	if c.delayed != nil {
 		due := make(chan struct{})
-		if err := c.sendDelayed(delayed{due: time.Now().Add(c.lag), closed: due}); err != nil {
+		if err := c.later(func() error { close(due); return nil }); err != nil {
 			return err
 		}
 		select {
