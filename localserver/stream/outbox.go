@@ -76,7 +76,8 @@ type Outbox struct {
 // the folder; "" keeps everything in memory, and memory says that this counts as kept.
 // It adds to lost the events that cannot be delivered. Close ends it.
 func OpenOutbox(s Store, folder string, memory bool, lost *atomic.Int64, log *slog.Logger) *Outbox {
-	o := newOutbox(s, folder, memory, lost, log)
+	o := &Outbox{store: s, folder: folder, memory: memory, lost: lost, log: log, limit: maxOutbox}
+	o.ctx, o.cancel = context.WithCancel(context.Background())
 	pending, err := o.load()
 	if err != nil {
 		log.Error("the outbox could not be read completely", "error", err)
@@ -85,12 +86,6 @@ func OpenOutbox(s Store, folder string, memory bool, lost *atomic.Int64, log *sl
 		o.bytes += p.size()
 		o.start(p)
 	}
-	return o
-}
-
-func newOutbox(s Store, folder string, memory bool, lost *atomic.Int64, log *slog.Logger) *Outbox {
-	o := &Outbox{store: s, folder: folder, memory: memory, lost: lost, log: log, limit: maxOutbox}
-	o.ctx, o.cancel = context.WithCancel(context.Background())
 	return o
 }
 

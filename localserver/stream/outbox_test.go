@@ -110,7 +110,7 @@ func TestOutboxIsBounded(t *testing.T) {
 		m.begin(idOf("out"))
 		m.setFail("")
 		var lost atomic.Int64
-		o := newOutbox(m, "", true, &lost, discard)
+		o := OpenOutbox(m, "", true, &lost, discard)
 		o.limit = 20
 		in := o.Add(&PendingFinish{Stream: idOf("in"), Events: numbers(0, 15), Status: store.Done, At: time.Now()})
 		out := o.Add(&PendingFinish{Stream: idOf("out"), Events: numbers(0, 8), Status: store.Done, At: time.Now()})
@@ -194,11 +194,11 @@ func TestOutboxWithDamagedFiles(t *testing.T) {
 			testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		}
 		var lost atomic.Int64
-		if pending, err := newOutbox(m, dir, true, &lost, discard).load(); len(pending) != 1 || err == nil || strings.Contains(err.Error(), "tmp") {
+		if pending, err := (&Outbox{folder: dir}).load(); len(pending) != 1 || err == nil || strings.Contains(err.Error(), "tmp") {
 			t.Errorf("%d wait (%v)", len(pending), err)
 		}
 		for folder, usable := range map[string]bool{"": true, filepath.Join(dir, "none"): true, filepath.Join(dir, "bad.json"): false} {
-			if _, err := newOutbox(m, folder, true, &lost, discard).load(); (err == nil) != usable {
+			if _, err := (&Outbox{folder: folder}).load(); (err == nil) != usable {
 				t.Errorf("folder %q: %v", folder, err)
 			}
 		}
