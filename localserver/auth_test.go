@@ -25,11 +25,6 @@ func (h *host) accepts(key string) int {
 	return res.StatusCode
 }
 
-// signedOnly makes a server of a data folder, without static keys.
-func signedOnly(dir string) func(*setup) {
-	return func(o *setup) { o.DataDir, o.APIKeys = dir, nil }
-}
-
 // The turns of a stream are those of its account; contract rules test its status and media. A
 // stream of another account is as unknown as one that does not exist.
 func TestAccountsAreApart(t *testing.T) {

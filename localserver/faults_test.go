@@ -15,7 +15,6 @@ import (
 	"hubbub/localserver/faults"
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
-	"hubbub/protocol"
 	"hubbub/protocol/errno"
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/testkit"
@@ -46,30 +45,6 @@ func twoTurns() stream.Diarizer {
 		}
 		return nil
 	}}
-}
-
-// whole sends ten chunks and the end, and returns what it receives.
-func whole(h *host) (events []protocol.Event, end error) {
-	h.t.Helper()
-	s := h.open()
-	s.chunks(10)
-	s.end()
-	return s.toTheEnd()
-}
-
-// toTheEnd returns all messages, valid or not, and how the connection ended.
-func (s *testStream) toTheEnd() (events []protocol.Event, end error) {
-	for {
-		kind, raw, err := s.ReadMessage()
-		if err != nil {
-			return events, err
-		}
-		e, _ := protocol.ParseEvent(raw)
-		if kind == websocket.BinaryMessage {
-			e.Err = "binary"
-		}
-		events = append(events, e)
-	}
 }
 
 // What a client receives with some faults of events (package faults tests the others).
@@ -195,7 +170,10 @@ func TestFaultsOfHandshakes(t *testing.T) {
 
 	slow := serve(t, withFaults(t, "slow=300ms,on=handshake"))
 	began := time.Now()
-	if events, _ := whole(slow); len(events) != 4 || time.Since(began) < 300*time.Millisecond {
+	s := slow.open()
+	s.chunks(10)
+	s.end()
+	if events, _ := s.toTheEnd(); len(events) != 4 || time.Since(began) < 300*time.Millisecond {
 		t.Errorf("%d events after %v", len(events), time.Since(began))
 	}
 

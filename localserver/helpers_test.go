@@ -227,24 +227,30 @@ func (s *testStream) next() protocol.Event {
 	return e
 }
 
-// rest reads to the end: the messages, and the code and text of the close frame.
-func (s *testStream) rest() (events []protocol.Event, code int, text string) {
-	s.t.Helper()
+// toTheEnd returns all messages, valid or not, and how the connection ended.
+func (s *testStream) toTheEnd() (events []protocol.Event, end error) {
 	for {
-		_, raw, err := s.ReadMessage()
-		var c *websocket.CloseError
-		if errors.As(err, &c) {
-			return events, c.Code, c.Text
-		}
+		kind, raw, err := s.ReadMessage()
 		if err != nil {
-			s.t.Fatalf("no close: %v", err)
+			return events, err
 		}
-		e, err := protocol.ParseEvent(raw)
-		if err != nil {
-			s.t.Fatalf("message %q: %v", raw, err)
+		e, _ := protocol.ParseEvent(raw)
+		if kind == websocket.BinaryMessage {
+			e.Err = "binary"
 		}
 		events = append(events, e)
 	}
+}
+
+// rest reads to the end: the messages, which must be valid, and the code and text of the close frame.
+func (s *testStream) rest() (events []protocol.Event, code int, text string) {
+	s.t.Helper()
+	events, err := s.toTheEnd()
+	end, ok := errors.AsType[*websocket.CloseError](err)
+	if !ok || slices.ContainsFunc(events, func(e protocol.Event) bool { return e.Err != "" }) {
+		s.t.Fatalf("%q, and then %v", raws(events), err)
+	}
+	return events, end.Code, end.Text
 }
 
 // closes reads to the end, which must be a close frame with a code, and returns the messages.
@@ -282,14 +288,6 @@ func raws(events []protocol.Event) (out []string) {
 		out = append(out, string(e.Raw))
 	}
 	return out
-}
-
-// same compares what a client received with what was stored.
-func same(t testing.TB, got []protocol.Event, stored []string) {
-	t.Helper()
-	if !slices.Equal(raws(got), stored) {
-		t.Errorf("sent %q, stored %q", raws(got), stored)
-	}
 }
 
 // clock is a wall clock that tests move.

@@ -22,7 +22,7 @@ func (h *host) openWithKey(key string) *testStream {
 func TestRevokedKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	h := serve(t, signedOnly(dir))
+	h := serve(t, func(o *setup) { o.DataDir, o.APIKeys = dir, nil })
 	revoked, other := mustKey(t, dir, "a", apikeys.PlanPro, time.Now()), mustKey(t, dir, "a", apikeys.PlanPro, time.Now())
 	ending := h.openWithKey(revoked)
 	staying := h.openWithKey(other)

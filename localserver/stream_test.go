@@ -21,7 +21,7 @@ func TestStreamWithTheRealEngine(t *testing.T) {
 	s.chunks(50)
 	s.end()
 	events := s.closes(1000)
-	same(t, events, h.stored(s.id))
+	testkit.EqualSlices(t, raws(events), h.stored(s.id), "sent, and stored")
 	testkit.Eventually(t, "the end", func() bool { return log.count("stream closed") == 1 })
 	testkit.Equal(t, log.count("moved=0 dropped=0"), 1, "the engine needed corrections", log.String())
 }

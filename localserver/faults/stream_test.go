@@ -2,7 +2,6 @@ package faults
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,50 +73,42 @@ func twoTurns(c *Conn) {
 
 // brief is a list of messages in one line.
 func brief(messages []message) string {
-	var out []string
+	var events []protocol.Event
 	for _, m := range messages {
-		e, err := protocol.ParseEvent(m.raw)
-		switch {
-		case m.kind == websocket.BinaryMessage:
-			out = append(out, "binary")
-		case err != nil:
-			out = append(out, "unreadable")
-		case e.Type == protocol.TypeSpeakerStart:
-			out = append(out, fmt.Sprintf("+%s@%v", e.Speaker, e.Timestamp))
-		case e.Type == protocol.TypeSpeakerEnd:
-			out = append(out, fmt.Sprintf("-%s@%v", e.Speaker, e.Timestamp))
-		default:
-			out = append(out, cmp.Or(e.Message, e.Type))
+		e, _ := protocol.ParseEvent(m.raw)
+		if m.kind == websocket.BinaryMessage {
+			e.Err = "binary"
 		}
+		events = append(events, e)
 	}
-	return strings.Join(out, " ")
+	return protocoltest.Brief(events)
 }
 
 // What a client receives with the faults of events, and when the stream ends.
 func TestEvents(t *testing.T) {
-	const right = "+A@0.5 -A@0.75 +B@1.5 -B@1.75"
-	hostile := func(sign, label string, at float64) string {
-		return fmt.Sprintf("%s\x1b[2J\x1b[31m%s\r\n\u202e\x07%s@%v", sign, label, strings.Repeat("W", 2000), at)
+	const right = "+A@500ms -A@750ms +B@1.5s -B@1.75s"
+	hostile := func(sign, label, at string) string {
+		return fmt.Sprintf("%s\x1b[2J\x1b[31m%s\r\n\u202e\x07%s@%s", sign, label, strings.Repeat("W", 2000), at)
 	}
 	for specs, want := range map[string]string{
 		"close=1000@1h":              right,
-		"drop-events":                "+A@0.5 +B@1.5",
-		"drop-events=3":              "+A@0.5 -A@0.75 -B@1.75",
+		"drop-events":                "+A@500ms +B@1.5s",
+		"drop-events=3":              "+A@500ms -A@750ms -B@1.75s",
 		"drop-events=1@1h":           right,
-		"duplicate-events=2":         "+A@0.5 -A@0.75 -A@0.75 +B@1.5 -B@1.75 -B@1.75",
-		"duplicate-events":           "+A@0.5 +A@0.5 -A@0.75 -A@0.75 +B@1.5 +B@1.5 -B@1.75 -B@1.75",
-		"no-starts":                  "-A@0.75 -B@1.75",
-		"no-ends":                    "+A@0.5 +B@1.5",
-		"end-before-start":           "+A@0.5 -A@0 +B@1.5 -B@1",
-		"zero-length":                "+A@0.5 -A@0.5 +B@1.5 -B@1.5",
-		"future-events":              "+A@3600.5 -A@3600.75 +B@3601.5 -B@3601.75",
-		"out-of-order":               "-A@0.75 +A@0.5 -B@1.75 +B@1.5",
-		"out-of-order drop-events=3": "-A@0.75 +A@0.5 +B@1.5",
-		"unknown-speaker":            "+A@0.5 -SPEAKER_99@0.501 -A@0.75 +B@1.5 -SPEAKER_99@1.501 -B@1.75",
-		"broken-json":                "+A@0.5 unreadable -A@0.75 unreadable +B@1.5 unreadable -B@1.75 unreadable",
-		"unknown-type":               "diarization_fault +A@0.5 diarization_fault -A@0.75 diarization_fault +B@1.5 diarization_fault -B@1.75",
+		"duplicate-events=2":         "+A@500ms -A@750ms -A@750ms +B@1.5s -B@1.75s -B@1.75s",
+		"duplicate-events":           "+A@500ms +A@500ms -A@750ms -A@750ms +B@1.5s +B@1.5s -B@1.75s -B@1.75s",
+		"no-starts":                  "-A@750ms -B@1.75s",
+		"no-ends":                    "+A@500ms +B@1.5s",
+		"end-before-start":           "+A@500ms -A@0s +B@1.5s -B@1s",
+		"zero-length":                "+A@500ms -A@500ms +B@1.5s -B@1.5s",
+		"future-events":              "+A@1h0m0.5s -A@1h0m0.75s +B@1h0m1.5s -B@1h0m1.75s",
+		"out-of-order":               "-A@750ms +A@500ms -B@1.75s +B@1.5s",
+		"out-of-order drop-events=3": "-A@750ms +A@500ms +B@1.5s",
+		"unknown-speaker":            "+A@500ms -99@501ms -A@750ms +B@1.5s -99@1.501s -B@1.75s",
+		"broken-json":                "+A@500ms unreadable -A@750ms unreadable +B@1.5s unreadable -B@1.75s unreadable",
+		"unknown-type":               "diarization_fault +A@500ms diarization_fault -A@750ms diarization_fault +B@1.5s diarization_fault -B@1.75s",
 		"extra-fields":               right,
-		"hostile-labels":             hostile("+", "A", 0.5) + " " + hostile("-", "A", 0.75) + " " + hostile("+", "B", 1.5) + " " + hostile("-", "B", 1.75),
+		"hostile-labels":             hostile("+", "A", "500ms") + " " + hostile("-", "A", "750ms") + " " + hostile("+", "B", "1.5s") + " " + hostile("-", "B", "1.75s"),
 		"binary-events":              "binary binary binary binary",
 		"event-lag=3s":               right,
 		"mute":                       "",

@@ -1,8 +1,8 @@
 package stream
 
 import (
-	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +10,7 @@ import (
 
 	"hubbub/localserver/engine"
 	"hubbub/protocol"
+	"hubbub/protocol/protocoltest"
 )
 
 // contract checks events against everything that the contract says about them.
@@ -42,11 +43,7 @@ func (l *contract) check(e protocol.Event, received time.Duration) {
 		if open {
 			l.t.Fatalf("%s: there is a turn open since %v", e.Raw, since)
 		}
-		known := false
-		for _, s := range l.seen {
-			known = known || s == e.Speaker
-		}
-		if !known {
+		if !slices.Contains(l.seen, e.Speaker) {
 			if want := protocol.SpeakerLabel(len(l.seen)); e.Speaker != want {
 				l.t.Fatalf("%s: the next label is %s", e.Raw, want)
 			}
@@ -150,19 +147,19 @@ func TestValidatorCases(t *testing.T) {
 		want        string
 		corrections corrections
 	}{
-		"good":         {[][]engine.Event{{start(0, 0)}, {end(0, 150*ms)}}, "+0@0 -0@150", corrections{}},
-		"left open":    {[][]engine.Event{{start(0, 0)}}, "+0@0 -0@100", corrections{}},
-		"no length":    {[][]engine.Event{{start(0, 10*ms), end(0, 10*ms)}}, "+0@10 -0@11", corrections{Moved: 1}},
-		"rounds to 0":  {[][]engine.Event{{start(0, 10*ms+100), end(0, 10*ms+400_000)}}, "+0@10 -0@11", corrections{Moved: 1}},
-		"backwards":    {[][]engine.Event{{start(0, 50*ms), start(1, 20*ms)}, {end(1, 110*ms), end(0, 120*ms)}}, "+0@50 +1@50 -1@110 -0@120", corrections{Moved: 1}},
-		"future end":   {[][]engine.Event{{start(0, 50*ms), end(0, time.Hour)}}, "+0@50 -0@100", corrections{Moved: 1}},
-		"future start": {[][]engine.Event{{start(0, 150*ms)}, nil}, "+0@150 -0@200", corrections{}},
+		"good":         {[][]engine.Event{{start(0, 0)}, {end(0, 150*ms)}}, "+00@0s -00@150ms", corrections{}},
+		"left open":    {[][]engine.Event{{start(0, 0)}}, "+00@0s -00@100ms", corrections{}},
+		"no length":    {[][]engine.Event{{start(0, 10*ms), end(0, 10*ms)}}, "+00@10ms -00@11ms", corrections{Moved: 1}},
+		"rounds to 0":  {[][]engine.Event{{start(0, 10*ms+100), end(0, 10*ms+400_000)}}, "+00@10ms -00@11ms", corrections{Moved: 1}},
+		"backwards":    {[][]engine.Event{{start(0, 50*ms), start(1, 20*ms)}, {end(1, 110*ms), end(0, 120*ms)}}, "+00@50ms +01@50ms -01@110ms -00@120ms", corrections{Moved: 1}},
+		"future end":   {[][]engine.Event{{start(0, 50*ms), end(0, time.Hour)}}, "+00@50ms -00@100ms", corrections{Moved: 1}},
+		"future start": {[][]engine.Event{{start(0, 150*ms)}, nil}, "+00@150ms -00@200ms", corrections{}},
 		"at the edge":  {[][]engine.Event{{start(0, 100*ms)}}, "", corrections{Dropped: 1}},
-		"last moment":  {[][]engine.Event{{start(0, 99*ms)}}, "+0@99 -0@100", corrections{}},
-		"edge, twice":  {[][]engine.Event{{start(0, 150*ms), start(0, 160*ms)}, nil}, "+0@150 -0@200", corrections{Dropped: 1}},
+		"last moment":  {[][]engine.Event{{start(0, 99*ms)}}, "+00@99ms -00@100ms", corrections{}},
+		"edge, twice":  {[][]engine.Event{{start(0, 150*ms), start(0, 160*ms)}, nil}, "+00@150ms -00@200ms", corrections{Dropped: 1}},
 		"edge, undone": {[][]engine.Event{{start(0, 100*ms), end(0, 100*ms)}, nil}, "", corrections{Dropped: 2}},
-		"twice":        {[][]engine.Event{{start(0, 0), start(0, 1*ms), end(0, 2*ms), end(0, 3*ms)}}, "+0@0 -0@2", corrections{Dropped: 2}},
-		"labels":       {[][]engine.Event{{start(5, 0), end(5, 10*ms), start(2, 20*ms), end(2, 30*ms), start(5, 40*ms), end(5, 50*ms)}}, "+0@0 -0@10 +1@20 -1@30 +0@40 -0@50", corrections{}},
+		"twice":        {[][]engine.Event{{start(0, 0), start(0, 1*ms), end(0, 2*ms), end(0, 3*ms)}}, "+00@0s -00@2ms", corrections{Dropped: 2}},
+		"labels":       {[][]engine.Event{{start(5, 0), end(5, 10*ms), start(2, 20*ms), end(2, 30*ms), start(5, 40*ms), end(5, 50*ms)}}, "+00@0s -00@10ms +01@20ms -01@30ms +00@40ms -00@50ms", corrections{}},
 		"nobody":       {[][]engine.Event{{start(-1, 0), start(8, 0), end(9, 0), {At: 1}}}, "", corrections{Dropped: 4}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,19 +171,8 @@ func TestValidatorCases(t *testing.T) {
 				got = v.validate(in, received, got)
 			}
 			got = v.finish(received, got)
-			text := ""
-			for _, e := range got {
-				sign := "+"
-				if e.Type == protocol.TypeSpeakerEnd {
-					sign = "-"
-				}
-				if text != "" {
-					text += " "
-				}
-				text += sign + e.Speaker[len(e.Speaker)-1:] + "@" + fmt.Sprint(math.Round(e.Timestamp*1000))
-			}
-			if text != c.want || v.corrections != c.corrections {
-				t.Errorf("%q %+v, want %q %+v", text, v.corrections, c.want, c.corrections)
+			if text := protocoltest.Brief(got); text != c.want || v.corrections != c.corrections {
+				t.Errorf("%s %+v, want %s %+v", text, v.corrections, c.want, c.corrections)
 			}
 		})
 	}
