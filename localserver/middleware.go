@@ -197,25 +197,17 @@ func (s *Server) operation(pattern string, next handler) http.Handler {
 	limit := s.requestLimit(pattern)
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		setUncounted(w.Header(), limit)
-		if err := s.admitRequest(w, r, pattern, limit); err != nil {
+		if err := s.authenticate(r); err != nil {
 			return err
+		}
+		if err := s.count(w, r, pattern, limit); err != nil {
+			return err
+		}
+		if !caller(r.Context()).Subscribed && pattern != testRoute {
+			return refused(http.StatusPaymentRequired, "A subscription is required")
 		}
 		return next(w, r)
 	})
-}
-
-// admitRequest refuses a request to an operation for who sends it.
-func (s *Server) admitRequest(w http.ResponseWriter, r *http.Request, pattern string, limit int) error {
-	if err := s.authenticate(r); err != nil {
-		return err
-	}
-	if err := s.count(w, r, pattern, limit); err != nil {
-		return err
-	}
-	if !caller(r.Context()).Subscribed && pattern != testRoute {
-		return refused(http.StatusPaymentRequired, "A subscription is required")
-	}
-	return nil
 }
 
 // queried is an operation with parameters in its address. It refuses malformed and

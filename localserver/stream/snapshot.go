@@ -38,8 +38,8 @@ type Labels [engine.MaxSpeakers]Label
 // Label is the label of one speaker.
 type Label struct {
 	Number int // counted from 1; 0 = none
-	// Matched says that a start of the speaker had a match: one without says that
-	// it was withdrawn.
+	// Matched says that a start of the speaker had a match, in this stream or in one that
+	// it continues: one without says that it was withdrawn.
 	Matched bool
 }
 
@@ -69,7 +69,7 @@ func Restore(d Diarizer, snapshot []byte) (labels Labels, err error) {
 // restore continues the labels of an earlier stream.
 func (v *validator) restore(labels Labels) {
 	for i, label := range labels {
-		v.speakers[i].label, v.speakers[i].matched = label.Number, label.Matched
+		v.speakers[i].Label = label
 		v.labels = max(v.labels, label.Number)
 	}
 }
@@ -80,8 +80,8 @@ func (s *Stream) takeSnapshot() {
 	err := recovered.Guard(func() error {
 		snapshot = append(make([]byte, 0, 32<<10), snapshotVersion)
 		for _, sp := range s.validator.speakers {
-			label := byte(sp.label)
-			if sp.matched {
+			label := byte(sp.Number)
+			if sp.Matched {
 				label |= matchedBit
 			}
 			snapshot = append(snapshot, label)

@@ -30,13 +30,12 @@ type validator struct {
 
 // speaker is one speaker of the engine.
 type speaker struct {
-	label   int // counted from 1; 0 = none yet
+	Label
 	open    bool
 	since   time.Duration // start of the open turn
 	pending bool          // a start that has no room yet for an end after it
 	from    time.Duration // wanted start of the pending turn
 	match   string        // of the newest start
-	matched bool          // a start had a match, in this stream or in the one that it continues
 }
 
 // corrections counts what the validator has corrected.
@@ -82,9 +81,9 @@ func (v *validator) start(i int, received time.Duration, out []protocol.Event) [
 	if !s.pending || at > received-Resolution {
 		return out
 	}
-	if s.label == 0 {
+	if s.Number == 0 {
 		v.labels++
-		s.label = v.labels
+		s.Number = v.labels
 	}
 	s.pending, s.open, s.since = false, true, at
 	return v.emit(protocol.TypeSpeakerStart, s, at, s.from, out)
@@ -105,8 +104,8 @@ func (v *validator) emit(typ string, s *speaker, at, wanted time.Duration, out [
 		v.corrections.Moved++
 	}
 	v.last = at
-	label := protocol.SpeakerLabel(s.label - 1)
-	if s.matched = s.matched || s.match != ""; s.matched && typ == protocol.TypeSpeakerStart {
+	label := protocol.SpeakerLabel(s.Number - 1)
+	if s.Matched = s.Matched || s.match != ""; s.Matched && typ == protocol.TypeSpeakerStart {
 		return append(out, protocol.NewMatchEvent(at.Seconds(), label, s.match))
 	}
 	return append(out, protocol.NewSpeakerEvent(typ, at.Seconds(), label))
