@@ -3,30 +3,74 @@ package store
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"hubbub/protocol/testkit"
 )
 
-// deaf is a bucket of which the response to the next update is lost.
-type deaf struct {
-	jetstream.KeyValue
-	before func() // what another writer does first
-	lost   bool
+// hook makes a call of a bucket for a key, or does something else; nil makes it.
+type hook func(key string, call func() error) error
+
+func (h hook) around(key string, call func() error) error {
+	if h == nil {
+		return call()
+	}
+	return h(key, call)
 }
 
-func (d *deaf) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
-	if d.lost {
-		return d.KeyValue.Update(ctx, key, value, revision)
+// hooked is a bucket with hooks of its reads and writes.
+type hooked struct {
+	jetstream.KeyValue
+	read, write hook
+}
+
+func (h *hooked) Get(ctx context.Context, key string) (entry jetstream.KeyValueEntry, err error) {
+	err = h.read.around(key, func() (err error) { entry, err = h.KeyValue.Get(ctx, key); return err })
+	return entry, err
+}
+
+func (h *hooked) Put(ctx context.Context, key string, value []byte) (revision uint64, err error) {
+	err = h.write.around(key, func() (err error) { revision, err = h.KeyValue.Put(ctx, key, value); return err })
+	return revision, err
+}
+
+func (h *hooked) Create(ctx context.Context, key string, value []byte, opts ...jetstream.KVCreateOpt) (revision uint64, err error) {
+	err = h.write.around(key, func() (err error) { revision, err = h.KeyValue.Create(ctx, key, value, opts...); return err })
+	return revision, err
+}
+
+func (h *hooked) Update(ctx context.Context, key string, value []byte, last uint64) (revision uint64, err error) {
+	err = h.write.around(key, func() (err error) { revision, err = h.KeyValue.Update(ctx, key, value, last); return err })
+	return revision, err
+}
+
+func (h *hooked) Purge(ctx context.Context, key string, opts ...jetstream.KVDeleteOpt) error {
+	return h.write.around(key, func() error { return h.KeyValue.Purge(ctx, key, opts...) })
+}
+
+// once is a hook of the first call for a key that begins with a prefix.
+func once(prefix string, first hook) hook {
+	done := false
+	return func(key string, call func() error) error {
+		if done || !strings.HasPrefix(key, prefix) {
+			return call()
+		}
+		done = true
+		return first(key, call)
 	}
-	d.lost = true
-	if d.before != nil {
-		d.before()
-	}
-	_, _ = d.KeyValue.Update(ctx, key, value, revision)
-	return 0, context.DeadlineExceeded
+}
+
+// noResponse is a hook of calls that are not made, because there is no leader.
+func noResponse(string, func() error) error { return nats.ErrNoResponders }
+
+// lostResponse is a hook of calls that are made, but whose response is lost.
+func lostResponse(_ string, call func() error) error {
+	_ = call()
+	return nats.ErrNoResponders
 }
 
 // A write whose response was lost is made once, and is no conflict with itself.
@@ -36,13 +80,10 @@ func TestWriteWithoutAResponse(t *testing.T) {
 		for _, key := range []string{"new", "old"} {
 			revision := uint64(0)
 			if key == "old" {
-				var err error
-				if revision, err = kv.Put(ctx, key, []byte("first")); err != nil {
-					t.Fatal(err)
-				}
+				revision = testkit.Must(kv.Put(ctx, key, []byte("first")))(t)
 			}
 			b := s.secrets
-			b.kv = &deaf{KeyValue: kv}
+			b.kv = &hooked{KeyValue: kv, write: once("", lostResponse)}
 			next, err := b.write(ctx, key, []byte("mine"), revision)
 			entry, unread := kv.Get(ctx, key)
 			if err != nil || unread != nil || entry.Revision() != next || string(entry.Value()) != "mine" {
@@ -51,42 +92,15 @@ func TestWriteWithoutAResponse(t *testing.T) {
 			if _, err := b.write(ctx, key, []byte("mine"), revision); !errors.Is(err, ErrConflict) {
 				t.Errorf("%s, again: %v", key, err)
 			}
-			b.kv = &deaf{KeyValue: kv, before: func() { _, _ = kv.Put(ctx, key, []byte("another")) }}
+			b.kv = &hooked{KeyValue: kv, write: once("", func(key string, write func() error) error {
+				_, _ = kv.Put(ctx, key, []byte("another"))
+				return lostResponse(key, write)
+			})}
 			if _, err := b.write(ctx, key, []byte("later"), next); !errors.Is(err, ErrConflict) {
 				t.Errorf("%s, after another writer: %v", key, err)
 			}
 		}
 	})
-}
-
-// begun is a bucket in which another writer's write of a key has begun: until it ends, others
-// are refused, and nobody can read it.
-type begun struct {
-	jetstream.KeyValue
-	reads int    // until it ends
-	end   func() // writes the value, or fails
-}
-
-func (b *begun) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
-	entry, err := b.KeyValue.Get(ctx, key)
-	if b.reads--; b.reads == 0 {
-		b.end()
-	}
-	return entry, err
-}
-
-func (b *begun) Create(ctx context.Context, key string, value []byte, opts ...jetstream.KVCreateOpt) (uint64, error) {
-	if b.reads > 0 {
-		return 0, &jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence}
-	}
-	return b.KeyValue.Create(ctx, key, value, opts...)
-}
-
-func (b *begun) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
-	if b.reads > 0 {
-		return 0, jetstream.ErrKeyRevisionMismatch
-	}
-	return b.KeyValue.Update(ctx, key, value, revision)
 }
 
 // A write that another one refuses ends when that one has: as a conflict with what can be read
@@ -96,18 +110,23 @@ func TestWriteDuringAnotherOne(t *testing.T) {
 	ctx, kv := t.Context(), s.secrets.kv
 	for _, first := range []string{"", "first"} {
 		for _, other := range []string{"", "another"} {
-			key, revision := "key-"+first+"-"+other, uint64(0)
+			key, revision, refused := "key-"+first+"-"+other, uint64(0), error(&jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence})
 			if first != "" {
-				var err error
-				revision, err = kv.Put(ctx, key, []byte(first))
-				testkit.NoError(t, err)
+				revision, refused = testkit.Must(kv.Put(ctx, key, []byte(first)))(t), jetstream.ErrKeyRevisionMismatch
 			}
 			b := s.secrets
-			b.kv = &begun{kv, 2, func() {
-				if other != "" {
-					_, err := kv.Put(ctx, key, []byte(other))
-					testkit.NoError(t, err)
+			reads := 2 // until the other write ends
+			b.kv = &hooked{kv, func(_ string, read func() error) error {
+				err := read()
+				if reads--; reads == 0 && other != "" {
+					testkit.Must(kv.Put(ctx, key, []byte(other)))(t)
 				}
+				return err
+			}, func(_ string, write func() error) error {
+				if reads > 0 { // nobody can read the other one yet
+					return refused
+				}
+				return write()
 			}}
 			want, wantErr := "mine", error(nil)
 			if other != "" {

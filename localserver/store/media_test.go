@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -291,20 +290,6 @@ func TestReplacedMediaWithReaders(t *testing.T) {
 	})
 }
 
-// interrupted calls a function before the first look-up.
-type interrupted struct {
-	jetstream.KeyValue
-	first func()
-}
-
-func (i *interrupted) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
-	if first := i.first; first != nil {
-		i.first = nil
-		first()
-	}
-	return i.KeyValue.Get(ctx, key)
-}
-
 // A reader that begins while another one ends can go on when the object is replaced.
 func TestReplacedMediaWhileAReaderEnds(t *testing.T) {
 	s := open(t, "")
@@ -312,10 +297,11 @@ func TestReplacedMediaWhileAReaderEnds(t *testing.T) {
 	put(t, s, "a", "x", body, noon)
 	ends := testkit.Must(s.OpenMedia(t.Context(), "a", "x", noon))(t)
 	var begins *MediaReader
-	s.media.names.kv = &interrupted{s.media.names.kv, func() {
+	s.media.names.kv = &hooked{KeyValue: s.media.names.kv, read: once("", func(_ string, read func() error) error {
 		begins = testkit.Must(s.OpenMedia(t.Context(), "a", "x", noon))(t)
 		put(t, s, "a", "x", []byte("later"), noon)
-	}}
+		return read()
+	})}
 	testkit.NoError(t, ends.Close())
 	if got, err := io.ReadAll(begins); err != nil || !bytes.Equal(got, body) {
 		t.Errorf("%d bytes, %v", len(got), err)
@@ -408,57 +394,6 @@ func (e *electing) GetLastMsgForSubject(ctx context.Context, subject string) (*j
 	return e.Stream.GetLastMsgForSubject(ctx, subject)
 }
 
-// electingBucket is a bucket whose leader does not respond to every second write, which may be carried out.
-type electingBucket struct {
-	jetstream.KeyValue
-	done   bool // they are carried out
-	writes int
-}
-
-func (e *electingBucket) respond(write func() (uint64, error)) (revision uint64, err error) {
-	if e.writes++; e.writes%2 == 0 {
-		return write()
-	}
-	if e.done {
-		_, _ = write()
-	}
-	return 0, nats.ErrNoResponders
-}
-
-func (e *electingBucket) Put(ctx context.Context, key string, value []byte) (uint64, error) {
-	return e.respond(func() (uint64, error) { return e.KeyValue.Put(ctx, key, value) })
-}
-
-func (e *electingBucket) Create(ctx context.Context, key string, value []byte, opts ...jetstream.KVCreateOpt) (uint64, error) {
-	return e.respond(func() (uint64, error) { return e.KeyValue.Create(ctx, key, value, opts...) })
-}
-
-func (e *electingBucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
-	return e.respond(func() (uint64, error) { return e.KeyValue.Update(ctx, key, value, revision) })
-}
-
-func (e *electingBucket) Purge(ctx context.Context, key string, opts ...jetstream.KVDeleteOpt) error {
-	_, err := e.respond(func() (uint64, error) { return 0, e.KeyValue.Purge(ctx, key, opts...) })
-	return err
-}
-
-// replacedBucket is a bucket whose response to the first write of a record is lost: the record is
-// written, and another write replaces it before the second attempt.
-type replacedBucket struct {
-	jetstream.KeyValue
-	replace func()
-}
-
-func (b *replacedBucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
-	next, err := b.KeyValue.Update(ctx, key, value, revision)
-	if replace := b.replace; replace != nil && strings.HasPrefix(key, namePrefix) {
-		b.replace = nil
-		replace()
-		return 0, nats.ErrNoResponders
-	}
-	return next, err
-}
-
 // A write that was replaced before its outcome was known does not come back without its bytes.
 func TestMediaReplacedBeforeTheOutcomeIsKnown(t *testing.T) {
 	for name, replace := range map[string]func(s *Store){
@@ -467,7 +402,10 @@ func TestMediaReplacedBeforeTheOutcomeIsKnown(t *testing.T) {
 	} {
 		s := open(t, "")
 		put(t, s, "a", "x", []byte("earlier"), noon)
-		s.media.names.kv = &replacedBucket{s.media.names.kv, func() { replace(s) }}
+		s.media.names.kv = &hooked{KeyValue: s.media.names.kv, write: once(namePrefix, func(key string, write func() error) error {
+			defer replace(s)
+			return lostResponse(key, write)
+		})}
 		put(t, s, "a", "x", []byte("content"), noon)
 		if _, err := s.StatMedia(t.Context(), "a", "x", noon); name == "delete" && errors.Is(err, ErrNotFound) {
 			continue
@@ -496,7 +434,16 @@ func (e *electingPublisher) Publish(ctx context.Context, subject string, data []
 func TestMediaAreWrittenAfterAnElection(t *testing.T) {
 	for _, done := range []bool{false, true} {
 		s := open(t, "")
-		s.media.names.kv = &electingBucket{KeyValue: s.media.names.kv, done: done}
+		writes := 0
+		s.media.names.kv = &hooked{KeyValue: s.media.names.kv, write: func(key string, write func() error) error {
+			switch writes++; {
+			case writes%2 == 0:
+				return write()
+			case done:
+				return lostResponse(key, write)
+			}
+			return noResponse(key, write)
+		}}
 		s.js = &electingPublisher{JetStream: s.js}
 		for _, content := range []string{"content", "another"} {
 			put(t, s, "a", "x", []byte(content), noon)

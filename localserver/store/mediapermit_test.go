@@ -9,9 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"hubbub/protocol/testkit"
 )
 
@@ -98,29 +95,15 @@ func TestAbandonedClaimOfAPermit(t *testing.T) {
 	}
 }
 
-// electingRead is a bucket whose leader does not respond to the first read.
-type electingRead struct {
-	jetstream.KeyValue
-	read bool
-}
-
-func (e *electingRead) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
-	if !e.read {
-		e.read = true
-		return nil, nats.ErrNoResponders
-	}
-	return e.KeyValue.Get(ctx, key)
-}
-
 // A permit is looked up, and a record replaced, also during an election.
 func TestMediaDuringAnElection(t *testing.T) {
 	s := open(t, "")
 	names := s.media.names.kv
-	s.media.names.kv = &electingRead{KeyValue: names}
+	s.media.names.kv = &hooked{KeyValue: names, read: once("", noResponse)}
 	if used, err := s.MediaUsed(t.Context(), "permit"); used || err != nil {
 		t.Errorf("used %v, %v", used, err)
 	}
 	w := testkit.Must(s.CreateMedia(t.Context(), "a", "x", at(noon)))(t)
-	s.media.names.kv = &electingRead{KeyValue: names}
+	s.media.names.kv = &hooked{KeyValue: names, read: once("", noResponse)}
 	testkit.Must(w.Commit(nil))(t)
 }

@@ -195,18 +195,6 @@ func TestAccountStorageAfterAnAbandonedWrite(t *testing.T) {
 	testkit.NoError(t, again.write("a", "y", quota, true, time.Now()))
 }
 
-// removing removes keys when the first value is read.
-type removing struct {
-	jetstream.KeyValue
-	once   *sync.Once
-	remove func()
-}
-
-func (r removing) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
-	r.once.Do(r.remove)
-	return r.KeyValue.Get(ctx, key)
-}
-
 // Keys that are removed while they are read are not found, and the others are.
 func TestKeysThatAreRemovedMeanwhile(t *testing.T) {
 	s := openQuota(t, "")
@@ -215,13 +203,12 @@ func TestKeysThatAreRemovedMeanwhile(t *testing.T) {
 	for i := range all {
 		testkit.NoError(t, names.Put(ctx, fmt.Sprint("n.a.", i), nil))
 	}
-	names.kv = removing{names.kv, &sync.Once{}, func() {
+	names.kv = &hooked{KeyValue: names.kv, read: once("", func(_ string, read func() error) error {
 		for i := kept; i < all; i++ {
-			if err := names.remove(ctx, fmt.Sprint("n.a.", i), 0); err != nil {
-				t.Error(err)
-			}
+			testkit.NoError(t, names.remove(ctx, fmt.Sprint("n.a.", i), 0))
 		}
-	}}
+		return read()
+	})}
 	found := map[string]bool{}
 	testkit.NoError(t, names.each(ctx, []string{"n.a.*"}, func(entry jetstream.KeyValueEntry) error {
 		found[entry.Key()] = true
@@ -234,53 +221,29 @@ func TestKeysThatAreRemovedMeanwhile(t *testing.T) {
 	}
 }
 
-// reading counts the reads of an account's records.
-type reading struct {
-	jetstream.KeyValue
-	reads *atomic.Int64
-}
-
-func (r reading) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
-	if key == mediaKey("a", "x") {
-		r.reads.Add(1)
-	}
-	return r.KeyValue.Get(ctx, key)
-}
-
 // A write reads what the account has stored only if that may exceed the quota.
 func TestAccountStorageIsCountedOnce(t *testing.T) {
 	s := openQuota(t, "")
 	testkit.NoError(t, s.write("a", "x", quota/4, true, noon))
-	var reads atomic.Int64
-	s.media.names.kv = reading{s.media.names.kv, &reads}
+	reads := 0
+	s.media.names.kv = &hooked{KeyValue: s.media.names.kv, read: func(key string, read func() error) error {
+		if key == mediaKey("a", "x") {
+			reads++
+		}
+		return read()
+	}}
 	for i, c := range []struct {
 		name    string
 		n       int
 		counted bool
 	}{{"y", quota / 4, false}, {"y", quota / 4, false}, {"y", quota / 4, false}, {"y", quota / 4, true}, {"y", quota / 4, false}} {
-		reads.Store(0)
+		reads = 0
 		testkit.NoError(t, s.write("a", c.name, c.n, true, noon))
-		testkit.Equal(t, reads.Load() > 0, c.counted, "write", i, "has read the other objects")
+		testkit.Equal(t, reads > 0, c.counted, "write", i, "has read the other objects")
 	}
 	over(t, s.write("a", "z", quota/2+1, true, noon))
 	s.uses(t, noon, quota/2, "x", "y")
 	testkit.NoError(t, s.write("a", "z", quota/2, true, noon))
-}
-
-// committing commits a write after a key was read for the first time.
-type committing struct {
-	jetstream.KeyValue
-	key    string
-	commit func()
-}
-
-func (c *committing) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
-	entry, err := c.KeyValue.Get(ctx, key)
-	if key == c.key {
-		c.key = ""
-		c.commit()
-	}
-	return entry, err
 }
 
 // What another write has reserved counts, also while that write is committed to a name that
@@ -297,11 +260,10 @@ func TestAccountStorageDuringACommit(t *testing.T) {
 		w := testkit.Must(s.CreateMedia(t.Context(), "a", "x", at(noon)))(t)
 		testkit.NoError(t, w.Reserve(reserved))
 		testkit.Must(w.Write(noise(reserved, 1)))(t)
-		kv := s.media.names.kv
-		s.media.names.kv = &committing{kv, mediaKey("a", "x"), func() {
-			s.media.names.kv = kv
-			testkit.Must(w.Commit(nil))(t)
-		}}
+		s.media.names.kv = &hooked{KeyValue: s.media.names.kv, read: once(mediaKey("a", "x"), func(_ string, read func() error) error {
+			defer func() { testkit.Must(w.Commit(nil))(t) }()
+			return read()
+		})}
 		if err := s.write("a", "y", quota-reserved+1, true, noon); !errors.As(err, new(*QuotaError)) {
 			t.Errorf("%s: a write beyond the quota: %v", name, err)
 		}
