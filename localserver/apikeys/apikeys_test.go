@@ -33,8 +33,7 @@ const staticKey = "key-for-tests"
 
 func mustCreate(t testing.TB, dir, account, plan string, now time.Time) string {
 	t.Helper()
-	key := testkit.Must(Create(dir, Spec{account, plan, time.Hour}, now))(t)
-	return key
+	return testkit.Must(Create(dir, Spec{account, plan, time.Hour}, now))(t)
 }
 
 // ringOf is a keyring of a data folder and one static key.
@@ -336,20 +335,10 @@ func (s *sharedKeys) PublishedKeys(_ context.Context, seen uint64) ([]store.Shar
 // their signing key is removed. Private keys are not published.
 func TestNodesExchangeSigningKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, ctx := &sharedKeys{}, t.Context()
+		s := &sharedKeys{}
 		dirA, dirB := t.TempDir(), t.TempDir()
 		keyA := mustCreate(t, dirA, "a", PlanPro, time.Now())
-		join := func(dir string) *Keyring {
-			t.Helper()
-			k := ringOf(dir, time.Now)
-			testkit.NoError(t, k.Join(ctx, s))
-			return k
-		}
-		exchange := func(k *Keyring) {
-			t.Helper()
-			testkit.NoError(t, k.Refresh(ctx))
-		}
-		a, b, none := join(dirA), join(dirB), join("")
+		a, b, none := joined(t, dirA, s), joined(t, dirB, s), joined(t, "", s)
 		for name, k := range map[string]*Keyring{"the folder's node": a, "another folder's node": b, "a node without a folder": none} {
 			if !accepts(k, keyA) {
 				t.Errorf("%s refuses the key", name)
@@ -363,8 +352,7 @@ func TestNodesExchangeSigningKeys(t *testing.T) {
 		// no look.
 		testkit.Must(CreateSigningKey(dirB, HS256, time.Now()))(t)
 		keyB := mustCreate(t, dirB, "b", PlanPro, time.Now())
-		exchange(b)
-		exchange(none)
+		refresh(t, b, none)
 		if !accepts(none, keyB) {
 			t.Error("a new signing key is not known")
 		}
@@ -379,16 +367,14 @@ func TestNodesExchangeSigningKeys(t *testing.T) {
 
 		// A key that cannot be used affects no other, and a store that does not
 		// respond leaves the last keys valid.
-		_ = s.PublishKey(ctx, store.SharedKey{Origin: "other", ID: "damaged", Raw: []byte("junk")})
+		_ = s.PublishKey(t.Context(), store.SharedKey{Origin: "other", ID: "damaged", Raw: []byte("junk")})
 		s.failing = true
-		if err := a.Refresh(ctx); !errors.Is(err, errStore) || !accepts(none, keyA) {
+		if err := a.Refresh(t.Context()); !errors.Is(err, errStore) || !accepts(none, keyA) {
 			t.Errorf("without the store: %v", err)
 		}
-		if err := ringOf(t.TempDir(), time.Now).Join(ctx, s); err != nil {
-			t.Errorf("a node cannot start without the store: %v", err)
-		}
+		joined(t, t.TempDir(), s) // a node can start without the store
 		s.failing = false
-		exchange(none)
+		refresh(t, none)
 		if !accepts(none, keyA) || !accepts(none, keyB) {
 			t.Error("keys are lost beside a damaged one")
 		}
@@ -400,15 +386,13 @@ func TestNodesExchangeSigningKeys(t *testing.T) {
 			t.Fatal(files)
 		}
 		testkit.NoError(t, os.WriteFile(files[0], []byte("junk"), 0o600))
-		exchange(a)
-		exchange(none)
+		refresh(t, a, none)
 		if !accepts(none, keyA) {
 			t.Error("a signing key that cannot be read now is withdrawn")
 		}
 		testkit.NoError(t, os.Remove(files[0]))
-		join(dirA)
-		exchange(none)
-		exchange(b)
+		joined(t, dirA, s)
+		refresh(t, none, b)
 		if accepts(none, keyA) || accepts(b, keyA) || !accepts(none, keyB) {
 			t.Error("removing a signing key does not revoke its API keys on the other nodes, or revokes others")
 		}
@@ -428,8 +412,8 @@ func TestKnownKeysDuringAnExchange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, dir := &sharedKeys{}, t.TempDir()
 		key := mustCreate(t, dir, "a", PlanPro, time.Now())
-		a, none := ringOf(dir, time.Now), ringOf("", time.Now)
-		testkit.NoError(t, errors.Join(a.Join(t.Context(), s), none.Join(t.Context(), s)))
+		joined(t, dir, s)
+		none := joined(t, "", s)
 		none.exchange.store = &hungKeys{}
 		ctx, cancel := context.WithTimeout(t.Context(), refreshTimeout)
 		defer cancel()

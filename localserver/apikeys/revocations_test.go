@@ -27,6 +27,14 @@ func recordOf(t *testing.T, dir, account string) Record {
 	return Record{}
 }
 
+// joined is a keyring of a data folder on a shared store.
+func joined(t *testing.T, dir string, s SharedKeys) *Keyring {
+	t.Helper()
+	k := ringOf(dir, time.Now)
+	testkit.NoError(t, k.Join(t.Context(), s))
+	return k
+}
+
 func refresh(t *testing.T, rings ...*Keyring) {
 	t.Helper()
 	for _, k := range rings {
@@ -172,13 +180,7 @@ func TestNodesExchangeRevocations(t *testing.T) {
 		s := &sharedKeys{}
 		dirA, dirB := t.TempDir(), t.TempDir()
 		key := mustCreate(t, dirA, "a", PlanPro, time.Now())
-		join := func(dir string) *Keyring {
-			t.Helper()
-			k := ringOf(dir, time.Now)
-			testkit.NoError(t, k.Join(t.Context(), s))
-			return k
-		}
-		a, b, none := join(dirA), join(dirB), join("")
+		a, b, none := joined(t, dirA, s), joined(t, dirB, s), joined(t, "", s)
 		long := strings.Repeat("<", maxID) // six times as long in JSON
 		for _, revoked := range []string{key, long} {
 			if _, known, err := Revoke(dirB, revoked, time.Now()); err != nil || known {
@@ -186,7 +188,7 @@ func TestNodesExchangeRevocations(t *testing.T) {
 			}
 		}
 		refresh(t, b, a, none)
-		late := join("")
+		late := joined(t, "", s)
 		s.failing = true
 		if err := a.Refresh(t.Context()); !errors.Is(err, errStore) {
 			t.Errorf("without the store: %v", err)

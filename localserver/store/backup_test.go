@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -24,38 +25,24 @@ func filled(t *testing.T, dir string) (s *Store, read func(*testing.T, *Store) s
 	t.Helper()
 	ctx := context.Background()
 	s = open(t, dir)
-	must := func(err error) {
-		t.Helper()
-		testkit.NoError(t, err)
-	}
 	for i := range 20 {
 		id := fmt.Sprintf("s%d", i)
-		must(s.Create(ctx, record(id), "token-of-"+id))
-		err := s.Begin(ctx, id, "token-of-"+id, Claim{"n", "x"}, noon)
-		must(err)
-		must(s.Append(ctx, id, 0, [][]byte{[]byte("first of " + id), []byte("second")}))
-		must(s.PutSnapshot(ctx, id, []byte("an old one"), 0))
-		must(s.PutSnapshot(ctx, id, []byte("voices of "+id), 0))
+		testkit.NoError(t, errors.Join(s.Create(ctx, record(id), "token-of-"+id),
+			s.Begin(ctx, id, "token-of-"+id, Claim{"n", "x"}, noon),
+			s.Append(ctx, id, 0, [][]byte{[]byte("first of " + id), []byte("second")}),
+			s.PutSnapshot(ctx, id, []byte("an old one"), 0),
+			s.PutSnapshot(ctx, id, []byte("voices of "+id), 0)))
 		if i%2 == 0 {
-			must(s.Finish(ctx, id, Done, noon.Add(time.Minute), "over"))
+			testkit.NoError(t, s.Finish(ctx, id, Done, noon.Add(time.Minute), "over"))
 		}
 	}
 	now := time.Now()
-	put := func(name string, body []byte) {
-		w, err := s.CreateMedia(ctx, "a", name, time.Now)
-		must(err)
-		_, err = w.Write(body)
-		must(err)
-		_, err = w.Commit(nil)
-		must(err)
-	}
-	put("replaced", []byte("the old object"))
-	put("replaced", bytes.Repeat([]byte("the new object\n"), 50_000))
-	put("small", []byte("x"))
-	secret, err := s.Secret(ctx, "of-the-test")
-	must(err)
-	must(os.MkdirAll(filepath.Join(dir, "keys"), 0o700))
-	must(os.WriteFile(filepath.Join(dir, "keys", "one.pem"), []byte("a signing key"), 0o600))
+	put(t, s, "a", "replaced", []byte("the old object"), now)
+	put(t, s, "a", "replaced", bytes.Repeat([]byte("the new object\n"), 50_000), now)
+	put(t, s, "a", "small", []byte("x"), now)
+	secret := testkit.Must(s.Secret(ctx, "of-the-test"))(t)
+	testkit.NoError(t, os.MkdirAll(filepath.Join(dir, "keys"), 0o700))
+	testkit.NoError(t, os.WriteFile(filepath.Join(dir, "keys", "one.pem"), []byte("a signing key"), 0o600))
 
 	return s, func(t *testing.T, s *Store) string {
 		t.Helper()
@@ -69,13 +56,8 @@ func filled(t *testing.T, dir string) (s *Store, read func(*testing.T, *Store) s
 			fmt.Fprintf(&out, "%s %s %v %v %s %v %s %v\n", id, rec.Status, rec.Started, err, events, err2, voices, err3)
 		}
 		for _, name := range []string{"replaced", "small"} {
-			r, err := s.OpenMedia(ctx, "a", name, now)
-			if err != nil {
-				t.Fatal(name, err)
-			}
-			body, err := io.ReadAll(r)
-			fmt.Fprintf(&out, "%s %d %s %v %v\n", name, len(body), r.Sum, bytes.HasPrefix(body, []byte("the new")), err)
-			_ = r.Close()
+			body, info := get(t, s, "a", name, now), testkit.Must(s.StatMedia(ctx, "a", name, now))(t)
+			fmt.Fprintf(&out, "%s %d %s %v\n", name, len(body), info.Sum, bytes.HasPrefix(body, []byte("the new")))
 		}
 		again, err := s.Secret(ctx, "of-the-test")
 		fmt.Fprintln(&out, bytes.Equal(secret, again), err)
@@ -182,15 +164,7 @@ func TestBackupOfReplacedMedia(t *testing.T) {
 		testkit.Must(s.SweepMedia(ctx, time.Now().Add(2*readGrace)))(t)
 	})
 	for name, size := range map[string]int{"replaced": 750_000, "small": 1} {
-		r, err := restored.OpenMedia(ctx, "a", name, time.Now())
-		if err != nil {
-			t.Error(name, err)
-			continue
-		}
-		if body, err := io.ReadAll(r); err != nil || len(body) != size {
-			t.Errorf("%s: %d bytes, %v", name, len(body), err)
-		}
-		_ = r.Close()
+		testkit.Equal(t, len(get(t, restored, "a", name, time.Now())), size, "bytes of", name)
 	}
 	if n, err := s.SweepMedia(ctx, time.Now().Add(2*readGrace)); n != 2 || err != nil {
 		t.Errorf("%d blobs are removed after the backup, %v", n, err)

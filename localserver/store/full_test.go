@@ -16,25 +16,11 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-// upload stores an object of a size.
-func upload(s *Store, name string, size int) error {
-	w, err := s.CreateMedia(context.Background(), "a", name, time.Now)
-	if err != nil {
-		return err
-	}
-	defer w.Abort()
-	if _, err := w.Write(make([]byte, size)); err != nil {
-		return err
-	}
-	_, err = w.Commit(nil)
-	return err
-}
-
 // fillWithMedia stores objects until the store refuses one.
 func fillWithMedia(t *testing.T, s *Store) {
 	t.Helper()
 	for i := range 1000 {
-		if err := upload(s, fmt.Sprint("o", i), 700_000); err != nil {
+		if err := s.write("a", fmt.Sprint("o", i), 700_000, false, time.Now()); err != nil {
 			if !Full(err) {
 				t.Fatalf("upload %d: %v", i, err)
 			}
@@ -137,8 +123,7 @@ func TestStartAfterAFullDisk(t *testing.T) {
 	disk := testkit.SmallDisk(t, "64m")
 	ctx := context.Background()
 	dir := filepath.Join(disk, "data")
-	s, err := Open(ctx, Options{Dir: dir})
-	testkit.NoError(t, err)
+	s := testkit.Must(Open(ctx, Options{Dir: dir}))(t)
 	running(t, s, "left")
 	fillWithMedia(t, s)
 	filler := testkit.FillDisk(t, disk)
@@ -146,7 +131,7 @@ func TestStartAfterAFullDisk(t *testing.T) {
 		t.Error("a store on a full disk is ready")
 	}
 	testkit.NoError(t, s.Close())
-	_, err = Open(ctx, Options{Dir: dir})
+	_, err := Open(ctx, Options{Dir: dir})
 	if err == nil || !strings.Contains(err.Error(), "is full") || !strings.Contains(hint.Of(err), "hubbub store purge") {
 		t.Fatalf("on a full disk: %v", err)
 	}

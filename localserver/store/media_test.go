@@ -36,15 +36,14 @@ func put(t testing.TB, s *Store, account, name string, body []byte, when time.Ti
 	w := testkit.Must(s.CreateMedia(context.Background(), account, name, at(when)))(t)
 	defer w.Abort()
 	testkit.Must(io.Copy(w, bytes.NewReader(body)))(t)
-	info := testkit.Must(w.Commit(nil))(t)
-	return info
+	return testkit.Must(w.Commit(nil))(t)
 }
 
 func get(t testing.TB, s *Store, account, name string, when time.Time) []byte {
 	t.Helper()
 	r := testkit.Must(s.OpenMedia(context.Background(), account, name, when))(t)
-	body := testkit.Must(io.ReadAll(r))(t)
-	return body
+	defer func() { testkit.NoError(t, r.Close()) }()
+	return testkit.Must(io.ReadAll(r))(t)
 }
 
 // chunkCount counts all chunks in the store.

@@ -22,12 +22,18 @@ import (
 // After all tests no goroutine may be left, including those of the NATS servers.
 func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
+// started is a server that is stopped at the end of the test.
+func started(t *testing.T, dir string, log slog.Handler) *Server {
+	t.Helper()
+	s := testkit.Must(Start(dir, slog.New(log)))(t)
+	t.Cleanup(func() { testkit.NoError(t, s.Stop()) })
+	return s
+}
+
 // What was written is there after a restart, over the same connection.
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Start(dir, slog.New(slog.DiscardHandler))
-	testkit.NoError(t, err)
-	t.Cleanup(func() { testkit.NoError(t, s.Stop()) })
+	s := started(t, dir, slog.DiscardHandler)
 	conn := testkit.Must(nats.Connect("", nats.InProcessServer(s), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond)))(t)
 	t.Cleanup(conn.Close)
 	js := testkit.Must(jetstream.New(conn))(t)
@@ -69,12 +75,9 @@ func TestRestart(t *testing.T) {
 }
 
 func TestStopped(t *testing.T) {
-	s, err := Start(t.TempDir(), slog.New(slog.DiscardHandler))
-	testkit.NoError(t, err)
-	for range 2 { // the second time there is nothing to do
-		testkit.NoError(t, s.Stop())
-	}
-	_, err = s.InProcessConn()
+	s := started(t, t.TempDir(), slog.DiscardHandler)
+	testkit.NoError(t, s.Stop()) // the second time, at the end, there is nothing to do
+	_, err := s.InProcessConn()
 	for name, err := range map[string]error{"connect": err, "check": s.Check(t.Context())} {
 		if !errors.Is(err, errNotRunning) {
 			t.Errorf("%s: %v", name, err)
@@ -85,8 +88,7 @@ func TestStopped(t *testing.T) {
 // A health check that fails is no warning of its own: it is repeated as long as the disk is full.
 func TestHealthChecksAreNotLogged(t *testing.T) {
 	var log bytes.Buffer
-	s := testkit.Must(Start(t.TempDir(), slog.New(slog.NewTextHandler(&log, nil))))(t)
-	t.Cleanup(func() { testkit.NoError(t, s.Stop()) })
+	s := started(t, t.TempDir(), slog.NewTextHandler(&log, nil))
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
 	if err := s.Check(t.Context()); err == nil {
@@ -99,13 +101,12 @@ func TestHealthChecksAreNotLogged(t *testing.T) {
 
 // A server that hangs is noticed in bounded time, and after that no call waits for it.
 func TestServerThatHangs(t *testing.T) {
-	s, err := Start(t.TempDir(), slog.New(slog.DiscardHandler))
-	testkit.NoError(t, err)
+	s := started(t, t.TempDir(), slog.DiscardHandler)
 	s.mu.Lock() // as a call that does not return
 	defer func() {
 		s.mu.Unlock()
 		s.checked.Store(nil)
-		testkit.NoError(t, s.Stop())
+		s.timeout.stop = stopTimeout
 	}()
 	s.timeout.stop = time.Millisecond
 	if err := s.Stop(); !errors.Is(err, ErrHangs) {
@@ -131,15 +132,13 @@ func TestServerThatHangs(t *testing.T) {
 // while it starts.
 func TestFailedStart(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Start(dir, slog.New(slog.DiscardHandler))
-	testkit.NoError(t, err)
-	t.Cleanup(func() { testkit.NoError(t, s.Stop()) })
+	s := started(t, dir, slog.DiscardHandler)
 	folder, moved := filepath.Join(dir, datafolder.JetStream), filepath.Join(dir, "moved")
 	testkit.NoError(t, s.Stop())
 	testkit.NoError(t, os.Rename(folder, moved))
 	testkit.NoError(t, os.WriteFile(folder, nil, 0o600))
 	began := time.Now()
-	err = s.Restart()
+	err := s.Restart()
 	if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "not a directory") || took > startTimeout/2 {
 		t.Errorf("%v, after %v", err, took)
 	}

@@ -42,16 +42,13 @@ func TestSecondNamesThatCannotBeRemoved(t *testing.T) {
 	none.Cur = 0
 	ready := func() {}
 	dir := t.TempDir()
-	s := testkit.Must(Start(dir, slog.New(onReady{slog.DiscardHandler, func() { ready() }})))(t)
-	t.Cleanup(func() { testkit.NoError(t, s.Stop()) })
+	s := started(t, dir, onReady{slog.DiscardHandler, func() { ready() }})
 	conn := testkit.Must(nats.Connect("", nats.InProcessServer(s)))(t)
-	js, err := jetstream.New(conn)
-	testkit.NoError(t, err)
-	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "A"})
-	testkit.NoError(t, err)
+	js := testkit.Must(jetstream.New(conn))(t)
+	testkit.Must(js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "A"}))(t)
 	conn.Close()
 	ready = func() { testkit.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none)) }
-	err = s.Restart()
+	err := s.Restart()
 	testkit.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
 	if !errors.Is(err, syscall.EMFILE) {
 		t.Error(err)
