@@ -15,62 +15,22 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-// vowels makes seconds of what the networks take for speech: harmonics under three
-// formants, in syllables.
-func vowels(out []float32, scale float64, pitch float64, seconds float64, random *rand.Rand) []float32 {
-	formantsOf := [][3]float64{{730, 1090, 2440}, {270, 2290, 3010}, {300, 870, 2240}, {530, 1840, 2480}}
-	n := int(seconds * SampleRate)
-	phase := 0.0
-	for i := range n {
-		t := float64(i) / SampleRate
-		formants := formantsOf[int(t*4)%len(formantsOf)]
-		phase += pitch * (1 + 0.05*math.Sin(2*math.Pi*3*t)) / SampleRate
-		sum := 0.0
-		for h := 1.0; h*pitch < 4000; h++ {
-			gain := 0.0
-			for _, f := range formants {
-				d := (h*pitch - f*scale) / (80 * scale)
-				gain += 1 / (1 + d*d)
-			}
-			sum += gain * math.Sin(2*math.Pi*h*phase)
-		}
-		syllable := 0.6 + 0.4*math.Sin(2*math.Pi*4*t)
-		out = append(out, float32(0.05*syllable*sum+0.0005*random.NormFloat64()))
-	}
-	return out
-}
-
-func quiet(out []float32, seconds float64, random *rand.Rand) []float32 {
-	for range int(seconds * SampleRate) {
-		out = append(out, float32(0.0005*random.NormFloat64()))
-	}
-	return out
-}
-
-// dialogue is two speakers in turns: A 1 to 5, B 5.5 to 9.5, A 10 to 14, B 14.5
+// dialogue is two speakers of the demo in turns, four seconds at a time: A 1 to 5, B 5.5 to 9.5, A 10 to 14, B 14.5
 // to 18.5 s, 19 s in all.
-func dialogue() []float32 {
-	random := rand.New(rand.NewPCG(1, 2))
-	x := quiet(nil, 1, random)
-	for range 2 {
-		x = vowels(x, 1, 110, 4, random)
-		x = quiet(x, 0.5, random)
-		x = vowels(x, 1.25, 220, 4, random)
-		x = quiet(x, 0.5, random)
-	}
-	return x
-}
-
-// spokenDialogue is the same with speech: four seconds at a time of two speakers of the demo.
-func spokenDialogue(t *testing.T) []float32 {
+func dialogue(t testing.TB) []float32 {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
+	var x []float32
+	quiet := func(seconds float64) {
+		for range int(seconds * SampleRate) {
+			x = append(x, float32(0.0005*random.NormFloat64()))
+		}
+	}
+	quiet(1)
 	all := enginetest.Demo(t)
-	x := quiet(nil, 1, random)
 	for _, from := range []float64{0.90, 13.60, 62.50, 49.02} { // slt, kal, slt, kal, as demo.rttm has it
-		at := int(from * SampleRate)
-		x = append(x, all[at:at+4*SampleRate]...)
-		x = quiet(x, 0.5, random)
+		x = append(x, all[int(from*SampleRate):][:4*SampleRate]...)
+		quiet(0.5)
 	}
 	return x
 }
@@ -78,7 +38,7 @@ func spokenDialogue(t *testing.T) []float32 {
 func TestDialogue(t *testing.T) {
 	for _, latency := range []time.Duration{500 * time.Millisecond, time.Second, 5 * time.Second} {
 		e := testkit.Must(New(Config{Latency: latency}))(t)
-		events := e.Flush(e.Push(spokenDialogue(t), nil))
+		events := e.Flush(e.Push(dialogue(t), nil))
 		// Half a second of a new speaker can be too little to decide whether the
 		// speaker is known: it gets no label yet.
 		near := 0.3
@@ -134,7 +94,7 @@ func TestAnySignal(t *testing.T) {
 }
 
 func TestAudioGivesTheSameEventsInAnyChunks(t *testing.T) {
-	x := dialogue()
+	x := dialogue(t)
 	run := func(chunk func() int) []Event {
 		e := testkit.Must(New(Config{}))(t)
 		var events []Event
@@ -176,7 +136,7 @@ func (s *newestWindow) Push(samples []float32, last bool) *clustering.Window {
 
 // All audio is in a window when the input has ended, and no window comes twice.
 func TestTheEndIsInAWindow(t *testing.T) {
-	x := dialogue()
+	x := dialogue(t)
 	for _, c := range []struct{ samples, windows int }{{0, 0}, {399, 0}, {800, 1}, {chunkSamples, 1}, {2 * chunkSamples, 1},
 		{3 * chunkSamples, 2}, {3*chunkSamples + 800, 2}, {4 * chunkSamples, 2}} {
 		s := &newestWindow{Stream: inference.New(hopSamples)}
@@ -192,7 +152,7 @@ func TestTheEndIsInAWindow(t *testing.T) {
 // would have alone. make test runs this with the race detector in the engine's
 // packages.
 func TestStreamsAtOnce(t *testing.T) {
-	x := spokenDialogue(t)[:11*SampleRate]
+	x := dialogue(t)[:11*SampleRate]
 	run := func() ([]Event, error) {
 		e, err := New(Config{})
 		if err != nil {
@@ -224,7 +184,7 @@ func TestStreamsAtOnce(t *testing.T) {
 
 func TestPushDoesNotAllocate(t *testing.T) {
 	e := testkit.Must(New(Config{}))(t)
-	x := dialogue()
+	x := dialogue(t)
 	events := make([]Event, 0, 1024)
 	events = e.Push(x, events)
 	at := 0
@@ -240,7 +200,7 @@ func TestPushDoesNotAllocate(t *testing.T) {
 // streams one core can process in real time.
 func BenchmarkPushSecond(b *testing.B) {
 	e := testkit.Must(New(Config{}))(b)
-	x := dialogue()
+	x := dialogue(b)
 	events := make([]Event, 0, 1024)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

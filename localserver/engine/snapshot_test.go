@@ -95,7 +95,7 @@ func TestSnapshotKeepsTheLabels(t *testing.T) {
 
 func TestBadSnapshots(t *testing.T) {
 	e := testkit.Must(New(Config{}))(t)
-	e.Push(dialogue(), nil)
+	e.Push(dialogue(t), nil)
 	good := e.AppendSnapshot(nil)
 	if len(good) > 192<<10 { // 8 speakers and 600 segments; the store takes 256 KiB
 		t.Errorf("%d bytes", len(good))
