@@ -72,11 +72,10 @@ func meeting(t *testing.T, o Options, voices []person, seconds int, talking func
 
 func finish(t *testing.T, r *Recording) *Result {
 	t.Helper()
-	result := testkit.Must(r.Finish(context.Background()))(t)
-	return result
+	return testkit.Must(r.Finish(context.Background()))(t)
 }
 
-// added is the recording of a meeting that is not finished.
+// added is the recording of a meeting that is not finished. Each second of a speaker is a segment.
 func added(t *testing.T, o Options, voices []person, seconds int, talking func(second int) (int, int)) *Recording {
 	t.Helper()
 	r := testkit.Must(New(o))(t)
@@ -95,11 +94,17 @@ func added(t *testing.T, o Options, voices []person, seconds int, talking func(s
 				if !known {
 					k = len(w.Speakers)
 					local[who] = k
-					w.Speakers = append(w.Speakers, clustering.LocalSpeaker{Activity: make([]float32, windowFrames),
-						Segments: []clustering.Segment{{To: windowFrames, Centre: i, Embedding: voices[who].say()}}})
+					w.Speakers = append(w.Speakers, clustering.LocalSpeaker{Activity: make([]float32, windowFrames)})
 				}
-				w.Speakers[k].Activity[i] = 1
-				s := &w.Speakers[k].Segments[0]
+				l := &w.Speakers[k]
+				l.Activity[i] = 1
+				if n := len(l.Segments); n == 0 {
+					l.Segments = []clustering.Segment{{To: windowFrames, Embedding: voices[who].say()}}
+				} else if (w.First+i)%second == 0 {
+					l.Segments[n-1].To = i
+					l.Segments = append(l.Segments, clustering.Segment{From: i, To: windowFrames, Embedding: voices[who].say()})
+				}
+				s := &l.Segments[len(l.Segments)-1]
 				s.Duration += frameSeconds
 				s.Centre = i - int(s.Duration/frameSeconds/2)
 			}
