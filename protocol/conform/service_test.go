@@ -371,28 +371,6 @@ func TestWaitsAndWidth(t *testing.T) {
 	}
 }
 
-// A 400 that names no field, or others, is a difference.
-func TestTranscriptionRule(t *testing.T) {
-	t.Parallel()
-	for list, want := range map[string]Verdict{
-		`[]`: Differs, `[{"field":"url","message":"m"}]`: Differs,
-		`[{"field":"transcriptionConfig","message":"m"},{"field":"transcription","message":"m"}]`: Holds,
-	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			if r.URL.Path == "/v1/diarize" {
-				w.WriteHeader(http.StatusBadRequest)
-			}
-			fmt.Fprintf(w, `{"message":"m","errors":%s}`, list)
-		}))
-		t.Cleanup(server.Close)
-		results, err := runRules(t, server.URL, Options{Only: []string{"jobs/transcription"}})
-		if err != nil || len(results) != 1 || results[0].Verdict != want {
-			t.Errorf("%s: %+v %v", list, results, err)
-		}
-	}
-}
-
 // Without a service, or with a key that it rejects, no rule is tested.
 func TestNoService(t *testing.T) {
 	t.Parallel()
