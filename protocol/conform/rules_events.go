@@ -3,6 +3,7 @@ package conform
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -99,9 +100,9 @@ var eventRules = []Rule{
 				differs("%s ends a turn that did not start", m.line())
 			}
 		}
-		for label, k := range starts {
-			if ends[label] < k {
-				differs("%s started %d turns and ended %d", protocol.Label(label), k, ends[label])
+		for _, label := range slices.Sorted(maps.Keys(starts)) {
+			if ends[label] < starts[label] {
+				differs("%s started %d turns and ended %d", protocol.Label(label), starts[label], ends[label])
 			}
 		}
 		return fmt.Sprintf("%d turns", n)

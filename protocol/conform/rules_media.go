@@ -94,7 +94,8 @@ var mediaRules = []Rule{
 	{Name: "media/range", Expected: "Range returns 206 with these bytes, or 416 if the object does not have them", Section: "Download an object", Chosen: true, check: func(p *prober) string {
 		o := needs(p, downloaded.of, "media/get")
 		n := len(o.content)
-		for ranges, want := range map[string]string{"bytes=7-13": o.content[7:14], "bytes=-5": o.content[n-5:], fmt.Sprintf("bytes=%d-", n-3): o.content[n-3:]} {
+		for _, part := range [][2]string{{"bytes=7-13", o.content[7:14]}, {"bytes=-5", o.content[n-5:]}, {fmt.Sprintf("bytes=%d-", n-3), o.content[n-3:]}} {
+			ranges, want := part[0], part[1]
 			r := p.do(request{method: "GET", address: o.from, header: [2]string{"Range", ranges}})
 			r.request += " with Range: " + ranges
 			r.expect(http.StatusPartialContent)
@@ -359,13 +360,11 @@ var (
 
 // expectHeaders requires the headers of a download.
 func expectHeaders(r *response, o *object) {
-	for name, want := range map[string]string{
-		"ETag":                   fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(o.content))),
-		"Content-Disposition":    "attachment",
-		"X-Content-Type-Options": "nosniff",
+	for _, want := range [][2]string{
+		{"ETag", fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(o.content)))}, {"Content-Disposition", "attachment"}, {"X-Content-Type-Options", "nosniff"},
 	} {
-		if got := r.header.Get(name); got != want {
-			differs("%s, with %s %q, not %q", r.request, name, got, want)
+		if got := r.header.Get(want[0]); got != want[1] {
+			differs("%s, with %s %q, not %q", r.request, want[0], got, want[1])
 		}
 	}
 	if _, err := http.ParseTime(r.header.Get("Last-Modified")); err != nil {

@@ -29,14 +29,14 @@ var tokenRules = []Rule{
 	}},
 	{Name: "token/wrong", Expected: "a handshake with a wrong, missing or empty token fails with 401, an ApiError", Section: "Stream token", Chosen: true, check: func(p *prober) string {
 		made := p.create()
-		for what, address := range map[string]string{
-			"a wrong token": withToken(made.URL, strings.Repeat("A", 43)),
-			"an empty one":  withToken(made.URL, ""),
-			"none":          withToken(made.URL),
+		for _, wrong := range []struct{ what, address string }{
+			{"a wrong token", withToken(made.URL, strings.Repeat("A", 43))},
+			{"an empty one", withToken(made.URL, "")},
+			{"none", withToken(made.URL)},
 		} {
-			r := p.handshake(address)
+			r := p.handshake(wrong.address)
 			if err := try(func() { r.expectAPIError(http.StatusUnauthorized) }); err != nil {
-				differs("with %s: %v", what, err)
+				differs("with %s: %v", wrong.what, err)
 			}
 		}
 		return "401"

@@ -283,6 +283,23 @@ func TestRulesWithoutStreams(t *testing.T) {
 	}
 }
 
+// Of several differences a rule names the first: reports on one service are equal.
+func TestTheFirstDifference(t *testing.T) {
+	t.Parallel()
+	open := probed(t, conversation, &exchange{messages: script(t, "+0@1", "+1@2", "+2@3", "+3@4", "+4@5")})
+	s := correctService()
+	s.refuse = 403
+	address := s.start(t)
+	for range 10 {
+		if err := try(func() { checkOf("events/pairs")(open) }); err == nil || !strings.HasPrefix(err.Error(), "SPEAKER_00 ") {
+			t.Errorf("%v", err)
+		}
+		if r := testkit.Must(runRules(t, address, Options{Only: []string{"token/wrong"}}))(t)[0]; !strings.HasPrefix(r.Seen, "with a wrong token: ") {
+			t.Errorf("%s: %s", r.Name, r.Seen)
+		}
+	}
+}
+
 // Where a step of an upload and download fails, the rule about it differs, and those that
 // need the step are skipped with its name and its response.
 func TestRulesWithoutAnObject(t *testing.T) {
