@@ -12,7 +12,6 @@ package conform
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -175,14 +174,14 @@ func (p *prober) apply(r Rule) Result {
 		return res
 	}
 	res.Verdict = Holds
-	err := try(func() { res.Seen = r.check(p) })
+	ended := try(func() { res.Seen = r.check(p) })
 	res.Took = time.Since(began)
 	switch {
-	case err == nil:
+	case ended == nil:
 	case p.ctx.Err() != nil:
 		res.Verdict, res.Seen = Skipped, "interrupted"
 	default:
-		res.Verdict, res.Seen = verdictOf(err), err.Error()
+		res.Verdict, res.Seen = ended.verdict, ended.seen
 	}
 	res.Seen = protocol.Clean(p.secrets.Text(res.Seen), 700)
 	return res
@@ -193,32 +192,21 @@ func (p *prober) runs(r Rule) bool {
 	return (!r.Slow || p.Slow || p.named(r)) && (!r.Many || p.Many || p.named(r))
 }
 
-// verdict is the error of a rule that does not hold.
-type verdict struct {
+// failure is the panic that ends a rule, or a step that rules need.
+type failure struct {
 	verdict Verdict
 	seen    string
 }
 
-func (v *verdict) Error() string { return v.seen }
+func (f *failure) String() string { return f.seen }
 
-// verdictOf is that of an error. The network, or a response that is not HTTP, differs.
-func verdictOf(err error) Verdict {
-	if v, ok := errors.AsType[*verdict](err); ok {
-		return v.verdict
-	}
-	return Differs
-}
-
-// failure is the panic that ends a rule, or a step that rules need.
-type failure struct{ error }
-
-// try does a rule or a step, and returns the error that ended it.
-func try(do func()) (err error) {
+// try does a rule or a step, and returns what ended it.
+func try(do func()) (ended *failure) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
-		case failure:
-			err = p.error
+		case *failure:
+			ended = p
 		default:
 			panic(p)
 		}
@@ -227,32 +215,34 @@ func try(do func()) (err error) {
 	return nil
 }
 
-// require ends the rule if there is an error.
+// require ends the rule if there is an error: the network, or a response that is not HTTP.
 func require(err error) {
 	if err != nil {
-		panic(failure{err})
+		differs("%v", err)
 	}
 }
 
 // needs does a step that a rule tests, for another rule, which is skipped if the step fails.
 func needs[T any](p *prober, step func(*prober) T, rule string) (out T) {
-	err := try(func() { out = step(p) })
-	if err != nil && verdictOf(err) == Differs {
-		skipped("it needs what %s tests: %v", rule, err)
+	ended := try(func() { out = step(p) })
+	switch {
+	case ended == nil:
+		return out
+	case ended.verdict == Differs:
+		skipped("it needs what %s tests: %v", rule, ended)
 	}
-	require(err)
-	return out
+	panic(ended)
 }
 
 // differs, notOffered and skipped end the rule with a verdict.
 func differs(format string, args ...any) {
-	panic(failure{&verdict{Differs, fmt.Sprintf(format, args...)}})
+	panic(&failure{Differs, fmt.Sprintf(format, args...)})
 }
 
 func notOffered(format string, args ...any) {
-	panic(failure{&verdict{NotOffered, fmt.Sprintf(format, args...)}})
+	panic(&failure{NotOffered, fmt.Sprintf(format, args...)})
 }
 
 func skipped(format string, args ...any) {
-	panic(failure{&verdict{Skipped, fmt.Sprintf(format, args...)}})
+	panic(&failure{Skipped, fmt.Sprintf(format, args...)})
 }

@@ -129,7 +129,7 @@ func (p *prober) attempt(a request) *response {
 	}
 	resp, err := p.Client.Do(req)
 	if err != nil {
-		panic(failure{fmt.Errorf("%s: %w", what, err)})
+		differs("%s: %v", what, err)
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))

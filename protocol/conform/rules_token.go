@@ -62,7 +62,7 @@ var tokenRules = []Rule{
 		made := p.create()
 		const clients = 6
 		var statuses [clients]int
-		var errs [clients]error
+		var errs [clients]*failure
 		var all sync.WaitGroup
 		for i := range clients {
 			all.Go(func() { errs[i] = try(func() { statuses[i] = p.handshake(made.URL).status }) })
@@ -70,7 +70,9 @@ var tokenRules = []Rule{
 		all.Wait()
 		opened, refused := 0, 0
 		for i, status := range statuses {
-			require(errs[i])
+			if errs[i] != nil {
+				panic(errs[i])
+			}
 			switch status {
 			case http.StatusSwitchingProtocols:
 				opened++
@@ -104,7 +106,7 @@ func (p *prober) handshake(address string) *response {
 func (p *prober) upgrade(address string, head http.Header) (*websocket.Conn, *response) {
 	conn, resp, err := p.Client.Dial(p.ctx, address, head)
 	if err != nil {
-		panic(failure{fmt.Errorf("the handshake: %w", err)})
+		differs("the handshake: %v", err)
 	}
 	r := &response{request: "the handshake", status: resp.StatusCode, header: resp.Header}
 	if conn != nil {

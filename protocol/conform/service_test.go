@@ -291,7 +291,7 @@ func TestTheFirstDifference(t *testing.T) {
 	s.refuse = 403
 	address := s.start(t)
 	for range 10 {
-		if err := try(func() { checkOf("events/pairs")(open) }); err == nil || !strings.HasPrefix(err.Error(), "SPEAKER_00 ") {
+		if err := try(func() { checkOf("events/pairs")(open) }); err == nil || !strings.HasPrefix(err.seen, "SPEAKER_00 ") {
 			t.Errorf("%v", err)
 		}
 		if r := testkit.Must(runRules(t, address, Options{Only: []string{"token/wrong"}}))(t)[0]; !strings.HasPrefix(r.Seen, "with a wrong token: ") {
