@@ -100,28 +100,29 @@ soak: build
 	@.ci/install test >&2
 	@.ci/soak $(ARGS)
 
+EVAL = CGO_ENABLED=0 $(GO) run ./cmd/eval
+ENROLMENT = /usr/bin/python3 localserver/engine/training/enrolment.py --speech ../shared/speech
+CONDITIONS = /usr/bin/python3 ../shared/speech/conditions/make.py
+
 # Without variables: by the whole program, by the engine alone at four latencies, in twelve recording conditions, and the
 # names of enrolled people there.
 ## eval: accuracy on the sets of ../shared/speech; or of the engine on one recording, REF=x.rttm WAV=x.wav; or as ARGS say
 ifeq ($(REF)$(WAV)$(ARGS),)
 eval: build .cache/conditions .cache/enrolment
-	@CGO_ENABLED=0 $(GO) run ./cmd/eval --program bin/hubbub
-	@CGO_ENABLED=0 $(GO) run ./cmd/eval --latency 0.5,1,2,5
-	@CGO_ENABLED=0 $(GO) run ./cmd/eval --dir .cache/conditions --sets $$(ls .cache/conditions | paste -sd,)
-	@CGO_ENABLED=0 $(GO) run ./cmd/eval --enrolment .cache/enrolment
-	@CGO_ENABLED=0 $(GO) run ./cmd/eval --enrolment .cache/enrolment --meetings $$(ls -d .cache/enrolment/conditions/* | paste -sd,)
+	@$(EVAL) --program bin/hubbub
+	@$(EVAL) --latency 0.5,1,2,5
+	@$(EVAL) --dir .cache/conditions --sets $$(ls .cache/conditions | paste -sd,)
+	@$(EVAL) --enrolment .cache/enrolment
+	@$(EVAL) --enrolment .cache/enrolment --meetings $$(ls -d .cache/enrolment/conditions/* | paste -sd,)
 else
 eval:
-	@CGO_ENABLED=0 $(GO) run ./cmd/eval $(if $(REF)$(WAV),--ref '$(REF)' --wav '$(WAV)') $(ARGS)
+	@$(EVAL) $(if $(REF)$(WAV),--ref '$(REF)' --wav '$(WAV)') $(ARGS)
 endif
 
 # sim-dev as through other microphones, lines and rooms.
 .cache/conditions:
 	@.ci/install eval >&2
-	@rm -rf $@.part && mkdir -p .cache && /usr/bin/python3 ../shared/speech/conditions/make.py ../shared/speech/sim-dev $@.part >&2 && mv $@.part $@
-
-ENROLMENT = /usr/bin/python3 localserver/engine/training/enrolment.py --speech ../shared/speech
-CONDITIONS = /usr/bin/python3 ../shared/speech/conditions/make.py
+	@rm -rf $@.part && mkdir -p .cache && $(CONDITIONS) ../shared/speech/sim-dev $@.part >&2 && mv $@.part $@
 
 # Meetings of enrolled people, clean and in the same conditions, and their enrolment speech.
 .cache/enrolment:
@@ -133,8 +134,8 @@ CONDITIONS = /usr/bin/python3 ../shared/speech/conditions/make.py
 calibrate: .cache/training-enrolment .cache/cohort .cache/calibration
 	@/usr/bin/python3 localserver/engine/training/projection.py --weights localserver/engine/weights/engine.hubw \
 		--out localserver/engine/voiceprint/projection.bin .cache/training-enrolment
-	@CGO_ENABLED=0 $(GO) run ./cmd/eval --people .cache/cohort/people --cohort localserver/engine/voiceprint/cohort.bin
-	@CGO_ENABLED=0 $(GO) run ./cmd/eval --enrolment .cache/calibration --calibrate \
+	@$(EVAL) --people .cache/cohort/people --cohort localserver/engine/voiceprint/cohort.bin
+	@$(EVAL) --enrolment .cache/calibration --calibrate \
 		--meetings $$(ls -d .cache/calibration/meetings .cache/calibration/conditions/* | paste -sd,)
 
 # Meetings and enrolment speech of people of the training data, most of them through channels.
