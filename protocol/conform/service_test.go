@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -174,13 +173,18 @@ func noise(d time.Duration) []float32 {
 // runRules runs rules against an address.
 func runRules(t *testing.T, address string, o Options) ([]Result, error) {
 	t.Helper()
-	client := testkit.Must(client.New(client.Options{BaseURL: address, APIKey: "secret-key", Timeout: 30 * time.Second}))(t)
-	defer client.Close()
-	o.Client, o.Key = client, "secret-key"
+	o.Client, o.Key = connect(t, address, 30*time.Second), "secret-key"
 	if o.Speech == nil {
 		o.Speech = noise(4 * time.Second)
 	}
 	return Run(t.Context(), o)
+}
+
+// connect makes a client that waits so long for a response.
+func connect(t *testing.T, address string, wait time.Duration) *client.Client {
+	c := testkit.Must(client.New(client.Options{BaseURL: address, APIKey: "secret-key", Timeout: wait}))(t)
+	t.Cleanup(c.Close)
+	return c
 }
 
 // differing are the names of the rules that differ.
@@ -307,23 +311,21 @@ func TestRulesWithoutAnObject(t *testing.T) {
 	steps := []string{"media/input", "media/put", "media/output", "media/get"}
 	for i, broken := range steps {
 		paths := map[string]string{"POST /v1/media/input": steps[0], "PUT /object": steps[1], "POST /v1/media/output": steps[2], "GET /object": steps[3]}
-		var server *httptest.Server
-		server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		address := protocoltest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			switch step := paths[r.Method+" "+r.URL.Path]; {
 			case step == broken:
 				w.WriteHeader(http.StatusInternalServerError)
 			case step == "media/input", step == "media/output":
 				w.WriteHeader(http.StatusCreated)
-				fmt.Fprintf(w, `{"url":"%s/object"}`, server.URL)
+				fmt.Fprintf(w, `{"url":"http://%s/object"}`, r.Host)
 			case step == "media/put":
 				_, _ = io.WriteString(w, "{}")
 			case r.URL.Path != "/v1/test":
 				w.WriteHeader(http.StatusNotFound)
 			}
 		}))
-		t.Cleanup(server.Close)
-		results, err := runRules(t, server.URL, Options{Only: []string{broken, "media/headers", "media/range", "media/names", "media/replace", "jobs/succeeded", "jobs/exclusive"}})
+		results, err := runRules(t, address, Options{Only: []string{broken, "media/headers", "media/range", "media/names", "media/replace", "jobs/succeeded", "jobs/exclusive"}})
 		testkit.NoError(t, err)
 		if got := differing(results); !slices.Equal(got, []string{broken}) {
 			t.Errorf("without %s: %q differ", broken, got)
@@ -339,15 +341,14 @@ func TestRulesWithoutAnObject(t *testing.T) {
 // Results never contain secrets, whatever the service returns.
 func TestSecretsAreHidden(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := protocoltest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"id":%q,"url":"https://x.invalid/sealed-address-of-media-0123456789?token=tokentoken","status":"your key is %s"}`,
 			r.URL.Path, r.Header.Get("Authorization"))
 	}))
-	t.Cleanup(server.Close)
-	results := testkit.Must(runRules(t, server.URL, Options{OtherKey: "other-key", UnpaidKey: "unpaid-key", ExpiredKey: "expired-key"}))(t)
+	results := testkit.Must(runRules(t, server, Options{OtherKey: "other-key", UnpaidKey: "unpaid-key", ExpiredKey: "expired-key"}))(t)
 	var out strings.Builder
-	report := NewReport(server.URL, "test", time.Now(), results)
+	report := NewReport(server, "test", time.Now(), results)
 	testkit.NoError(t, report.Table(&out, check.Style{}))
 	testkit.NoError(t, report.JSON(&out))
 	for _, secret := range []string{"secret-key", "other-key ", "unpaid-key ", "expired-key ", "tokentoken", "sealed-address"} {
@@ -364,16 +365,15 @@ func TestSecretsAreHidden(t *testing.T) {
 func TestWaitsAndWidth(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := protocoltest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if asked.Add(1) == 2 { // the first request finds out whether there is a service
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 		_, _ = io.WriteString(w, strings.Repeat("no JSON ", 40))
 	}))
-	t.Cleanup(server.Close)
 	var waits []time.Duration
-	results, err := runRules(t, server.URL, Options{Only: []string{"test/body"}, Waiting: func(d time.Duration) { waits = append(waits, d) }})
+	results, err := runRules(t, server, Options{Only: []string{"test/body"}, Waiting: func(d time.Duration) { waits = append(waits, d) }})
 	testkit.NoError(t, err)
 	testkit.EqualSlices(t, waits, []time.Duration{time.Second}, "waits of")
 	var out strings.Builder
@@ -391,28 +391,22 @@ func TestWaitsAndWidth(t *testing.T) {
 // Without a service, or with a key that it rejects, no rule is tested.
 func TestNoService(t *testing.T) {
 	t.Parallel()
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>hello") }))
-	t.Cleanup(page.Close)
-	locked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }))
-	t.Cleanup(locked.Close)
-	filtered := httptest.NewServer(protocoltest.Respond(403, "<html><title>Access denied</title>", "Content-Type", "text/html"))
-	t.Cleanup(filtered.Close)
-	tls := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { // as net/http responds to plain HTTP
-		http.Error(w, "Client sent an HTTP request to an HTTPS server.", http.StatusBadRequest)
-	}))
-	t.Cleanup(tls.Close)
-	moved := httptest.NewServer(http.RedirectHandler("/elsewhere/v1/test", http.StatusFound))
-	t.Cleanup(moved.Close)
-	for address, want := range map[string]string{
-		"http://127.0.0.1:1": "refuses connections", page.URL: "web page", locked.URL: "returned 401", filtered.URL: `403 Forbidden: a web page, "Access denied"`,
-		tls.URL: "HTTPS server", moved.URL: "redirects",
+	addresses := map[string]string{"refuses connections": "http://127.0.0.1:1"}
+	for want, h := range map[string]http.Handler{
+		"web page": protocoltest.Respond(200, "<html>hello"), "returned 401": protocoltest.Respond(401, ""),
+		`403 Forbidden: a web page, "Access denied"`: protocoltest.Respond(403, "<html><title>Access denied</title>", "Content-Type", "text/html"),
+		"HTTPS server": protocoltest.Respond(400, "Client sent an HTTP request to an HTTPS server.\n"), // as net/http responds to plain HTTP
+		"redirects":    http.RedirectHandler("/elsewhere/v1/test", http.StatusFound),
 	} {
+		addresses[want] = protocoltest.Serve(t, h)
+	}
+	for want, address := range addresses {
 		_, err := runRules(t, address, Options{})
 		if err == nil || !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
-			t.Errorf("%s: %v", address, err)
+			t.Errorf("%s: %v", want, err)
 		}
 	}
-	if _, err := runRules(t, page.URL, Options{Only: []string{"nonsense"}}); err == nil {
+	if _, err := runRules(t, addresses["web page"], Options{Only: []string{"nonsense"}}); err == nil {
 		t.Error("an unknown rule was run")
 	}
 }
@@ -425,9 +419,7 @@ func TestHandshakesHang(t *testing.T) {
 		handshakes.Add(1)
 		<-r.Context().Done()
 	}}.Handler())
-	c := testkit.Must(client.New(client.Options{BaseURL: address, APIKey: "secret-key", Timeout: 500 * time.Millisecond}))(t)
-	defer c.Close()
-	results, err := Run(t.Context(), Options{Client: c, Key: "secret-key", Speech: noise(time.Second), Only: []string{"stream/chunk-size", "stream/text", "stream/ping", "stream/end-empty"}})
+	results, err := Run(t.Context(), Options{Client: connect(t, address, 500*time.Millisecond), Key: "secret-key", Speech: noise(time.Second), Only: []string{"stream/chunk-size", "stream/text", "stream/ping", "stream/end-empty"}})
 	testkit.NoError(t, err)
 	for _, r := range results {
 		if r.Verdict != Skipped || !strings.Contains(r.Seen, "no response from") {
@@ -450,9 +442,7 @@ func TestAHandshakeHangs(t *testing.T) {
 			s.stream(conn)
 		}
 	}}.Handler())
-	c := testkit.Must(client.New(client.Options{BaseURL: address, APIKey: "secret-key", Timeout: 2 * time.Second}))(t)
-	defer c.Close()
-	results, err := Run(t.Context(), Options{Client: c, Key: "secret-key", Speech: noise(time.Second), Only: []string{"stream/chunk-size", "stream/end", "stream/end-empty"}})
+	results, err := Run(t.Context(), Options{Client: connect(t, address, 2*time.Second), Key: "secret-key", Speech: noise(time.Second), Only: []string{"stream/chunk-size", "stream/end", "stream/end-empty"}})
 	testkit.NoError(t, err)
 	skips := 0
 	for _, r := range results {
@@ -469,11 +459,9 @@ func TestAHandshakeHangs(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	s := correctService()
-	client := testkit.Must(client.New(client.Options{BaseURL: s.start(t), APIKey: "secret-key"}))(t)
-	defer client.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	results, err := Run(ctx, Options{Client: client, Key: "secret-key", Speech: noise(30 * time.Second), Slow: true, Only: []string{"test", "events", "stream"},
+	results, err := Run(ctx, Options{Client: connect(t, s.start(t), 0), Key: "secret-key", Speech: noise(30 * time.Second), Slow: true, Only: []string{"test", "events", "stream"},
 		Begin: func(_, _ int, name string) {
 			if name == "stream/chunk" {
 				time.AfterFunc(200*time.Millisecond, cancel)
