@@ -206,7 +206,7 @@ func TestScoreAgreesWithCounting(t *testing.T) {
 	})
 }
 
-// read reads a file of that material.
+// read reads a file of turns or regions.
 func read[T any](t testing.TB, path string, in func(io.Reader) ([]T, error)) []T {
 	t.Helper()
 	file := testkit.Must(os.Open(path))(t)
