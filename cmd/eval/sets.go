@@ -105,20 +105,10 @@ func readRecording(audio, ref string) (recording, error) {
 	if err != nil {
 		return r, err
 	}
-	var names []string
-	for _, t := range turns {
-		if len(names) == 0 || names[len(names)-1] != t.File {
-			names = append(names, t.File)
-		}
+	if len(turns) > 0 && !slices.ContainsFunc(turns, func(t protocol.FileTurn) bool { return t.File != turns[0].File }) {
+		r.name = turns[0].File
 	}
-	if len(names) == 1 {
-		r.name = names[0]
-	}
-	for _, t := range turns {
-		if t.File == r.name {
-			r.ref = append(r.ref, t)
-		}
-	}
+	r.ref = slices.DeleteFunc(turns, func(t protocol.FileTurn) bool { return t.File != r.name })
 	if len(r.ref) == 0 {
 		return r, hint.Add(fmt.Errorf("%s holds no turn of %s", ref, r.name),
 			"the second field of its lines must be the audio's name without ending")
@@ -131,12 +121,8 @@ func readRecording(audio, ref string) (recording, error) {
 	if err != nil {
 		return r, err
 	}
-	for _, u := range regions {
-		if u.File == r.name {
-			r.uem = append(r.uem, u)
-		}
-	}
-	if r.uem == nil {
+	r.uem = slices.DeleteFunc(regions, func(u protocol.UEMRegion) bool { return u.File != r.name })
+	if len(r.uem) == 0 {
 		return r, fmt.Errorf("%s holds no region of %s", uem, r.name)
 	}
 	return r, nil
