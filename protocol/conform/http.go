@@ -40,6 +40,14 @@ func get(path string) request { return request{method: "GET", path: path} }
 
 func post(path, body string) request { return request{method: "POST", path: path, body: body} }
 
+func remove(path string) request { return request{method: "DELETE", path: path} }
+
+// with is the request with another credential.
+func (a request) with(auth string) request {
+	a.auth = auth
+	return a
+}
+
 // bearer is the header for a key of the options; without it the rule is skipped.
 func bearer(key, needed string) string {
 	if key == "" {
@@ -201,6 +209,12 @@ func (r *response) text(names ...string) map[string]string {
 		out[name] = *s
 	}
 	return out
+}
+
+// live is the stream that a response creates; rules test what is missing.
+func (r *response) live() (made protocol.LiveStream) {
+	_ = json.Unmarshal(r.body, &made)
+	return made
 }
 
 // uuid is the form of RFC 9562, 4.

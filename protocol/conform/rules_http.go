@@ -13,7 +13,7 @@ import (
 
 var errorRules = []Rule{
 	{Name: "errors/api-error", Expected: "every error has the strings requestId and message, as JSON; one of 400 is a ValidationErrorResponse", Section: "Errors", check: func(p *prober) string {
-		for _, a := range []request{{method: "GET", path: "/v1/live/" + unknownID}, {method: "GET", path: "/v1/test", auth: "-"}} {
+		for _, a := range []request{get("/v1/live/" + unknownID), get("/v1/test").with("-")} {
 			switch r := p.do(a); {
 			case r.status < 400:
 				differs("an error was expected: %s", r)
@@ -48,7 +48,7 @@ var errorRules = []Rule{
 	}},
 	{Name: "errors/method", Expected: "a method that an address does not have gets 405, an ApiError, with Allow", Section: "Errors", Chosen: true, check: func(p *prober) string {
 		for _, a := range []request{
-			{method: "DELETE", path: "/v1/test"}, {method: "PUT", path: "/v1/live", body: "{}"}, post("/v1/live/"+unknownID, "{}"), get("/v1/media/output"),
+			remove("/v1/test"), {method: "PUT", path: "/v1/live", body: "{}"}, post("/v1/live/"+unknownID, "{}"), get("/v1/media/output"),
 		} {
 			r := p.do(a)
 			r.expectAPIError(http.StatusMethodNotAllowed)
@@ -141,7 +141,7 @@ var rateRules = []Rule{
 
 // unauthenticated requests a path that needs no key.
 func (p *prober) unauthenticated(path string) *response {
-	r := p.do(request{method: "GET", path: path, auth: "-"})
+	r := p.do(get(path).with("-"))
 	if r.status == http.StatusNotFound {
 		notOffered("%s", r)
 	}

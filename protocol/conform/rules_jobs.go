@@ -129,9 +129,9 @@ var jobRules = []Rule{
 	{Name: "jobs/cancel", Expected: "DELETE /v1/jobs/{id} cancels a job that is not over, which then has no output; one that has succeeded gets 409, an ApiError", Section: "Cancel a job", Chosen: true, step: diarized, check: func(p *prober) string {
 		p.diarization()
 		over := textOf(diarized.of(p).object(), "jobId")
-		p.expectError(http.StatusConflict, request{method: "DELETE", path: "/v1/jobs/" + over})
+		p.expectError(http.StatusConflict, remove("/v1/jobs/"+over))
 		id := p.jobID(p.createJob("diarize", locationBody(p.speechLocation())))
-		r := p.do(request{method: "DELETE", path: "/v1/jobs/" + id})
+		r := p.do(remove("/v1/jobs/" + id))
 		if r.status == http.StatusConflict { // it was over
 			return "409"
 		}
@@ -168,12 +168,12 @@ var jobRules = []Rule{
 	}},
 	{Name: "jobs/unknown", Expected: "an unknown job gets 404, an ApiError", Section: "Get a job", Chosen: true, check: func(p *prober) string {
 		needs(p, newJob, "jobs/created") // jobs may not be offered
-		return p.expectError(http.StatusNotFound, get("/v1/jobs/"+unknownID), get("/v1/jobs/no-uuid"), request{method: "DELETE", path: "/v1/jobs/" + unknownID})
+		return p.expectError(http.StatusNotFound, get("/v1/jobs/"+unknownID), get("/v1/jobs/no-uuid"), remove("/v1/jobs/"+unknownID))
 	}},
 	{Name: "jobs/foreign", Expected: "a job of another account gets 404, an ApiError", Section: "Get a job", Chosen: true, check: func(p *prober) string {
 		auth := p.other()
 		path := "/v1/jobs/" + needs(p, newJob, "jobs/created")
-		return p.expectError(http.StatusNotFound, request{method: "GET", path: path, auth: auth}, request{method: "DELETE", path: path, auth: auth})
+		return p.expectError(http.StatusNotFound, get(path).with(auth), remove(path).with(auth))
 	}},
 	{Name: "jobs/voiceprint", Expected: "POST /v1/voiceprint on speech of one person succeeds, and output has the string voiceprint of at most 20,000 characters", Section: "Results of a job", Chosen: true, step: voiceprinted, check: func(p *prober) string {
 		v := outputOf[protocol.VoiceprintOutput](voiceprinted.of(p)).Voiceprint

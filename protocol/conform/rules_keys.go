@@ -54,7 +54,7 @@ var keyRules = []Rule{
 	{Name: "keys/missing", Expected: "without a key every operation returns 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: func(p *prober) string { return p.unauthorized("-") }},
 	{Name: "keys/malformed", Expected: "a credential other than Bearer gets 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: func(p *prober) string {
 		for _, auth := range []string{"Bearer", "Bearer ", p.Key, "Basic " + p.Key, "Token " + p.Key, "Bearer " + p.Key + " " + p.Key} {
-			if err := try(func() { p.expectUnauthorized(request{method: "GET", path: "/v1/test", auth: auth}) }); err != nil {
+			if err := try(func() { p.expectUnauthorized(get("/v1/test").with(auth)) }); err != nil {
 				differs("with the header Authorization: %s: %v", p.secrets.Text(auth), err)
 			}
 		}
@@ -69,8 +69,7 @@ var keyRules = []Rule{
 	{Name: "keys/unpaid", Expected: "with a key without a subscription every operation but GET /v1/test returns 402, an ApiError", Section: "Subscription", Chosen: true, check: func(p *prober) string {
 		auth := bearer(p.UnpaidKey, "a key of an account without a subscription: --unpaid-key KEY")
 		for i, a := range p.operations() {
-			a.auth = auth
-			r := p.do(a)
+			r := p.do(a.with(auth))
 			if i == 0 {
 				r.expectSuccess()
 			} else {
@@ -93,8 +92,7 @@ func (p *prober) operations() []request {
 // refused requires that requests without a key do not succeed.
 func (p *prober) refused(all []request) {
 	for _, a := range all {
-		a.auth = "-"
-		r := p.do(a)
+		r := p.do(a.with("-"))
 		if r.status < 400 {
 			differs("without a key, %s", r)
 		}
@@ -104,8 +102,7 @@ func (p *prober) refused(all []request) {
 // unauthorized requests every operation with an invalid credential.
 func (p *prober) unauthorized(auth string) string {
 	for _, a := range p.operations() {
-		a.auth = auth
-		p.expectUnauthorized(a)
+		p.expectUnauthorized(a.with(auth))
 	}
 	return "401 from all five"
 }

@@ -124,7 +124,7 @@ var liveRules = []Rule{
 	{Name: "live/foreign", Expected: "the id of another account's stream gets 404, an ApiError", Section: "Get a stream", Chosen: true, check: func(p *prober) string {
 		auth := p.other()
 		ids, _ := p.created()
-		return p.expectError(http.StatusNotFound, request{method: "GET", path: "/v1/live/" + ids[0], auth: auth})
+		return p.expectError(http.StatusNotFound, get("/v1/live/"+ids[0]).with(auth))
 	}},
 	{Name: "status/shape", Expected: "GET /v1/live/{id} returns id, status, input (an object), startedAt and completedAt", Section: "Get a stream", check: func(p *prober) string {
 		r := p.firstStatus()
@@ -220,9 +220,7 @@ func (p *prober) created() (ids, addresses []string) {
 		if r.status/100 != 2 {
 			skipped("it needs a stream, and none could be created: %s", r)
 		}
-		var live protocol.LiveStream
-		_ = json.Unmarshal(r.body, &live) // rules test what is missing
-		ids, addresses = append(ids, live.ID), append(addresses, live.URL)
+		ids, addresses = append(ids, r.live().ID), append(addresses, r.live().URL)
 	}
 	return ids, addresses
 }
@@ -231,9 +229,7 @@ func (p *prober) created() (ids, addresses []string) {
 func (p *prober) inputOf(body string) string {
 	r := p.do(post("/v1/live", body))
 	r.expectSuccess()
-	var made protocol.LiveStream
-	_ = json.Unmarshal(r.body, &made) // rules test what is missing
-	return string(p.status(made.ID)["input"])
+	return string(p.status(r.live().ID)["input"])
 }
 
 func sameJSON(a, b string) bool {

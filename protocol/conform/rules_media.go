@@ -199,19 +199,17 @@ var mediaRules = []Rule{
 		if kept := expires.Sub(created); err1 != nil || err2 != nil || kept < 24*time.Hour || kept > 48*time.Hour {
 			differs("it lists the object with %+v", list.Media[0])
 		}
-		remove := request{method: "DELETE", path: "/v1/media?" + url.Values{"url": {location}}.Encode()}
-		if r = p.do(remove); r.status != http.StatusNoContent {
+		deletion := remove("/v1/media?" + url.Values{"url": {location}}.Encode())
+		if r = p.do(deletion); r.status != http.StatusNoContent {
 			differs("%s to the deletion", r)
 		}
-		p.expectError(http.StatusNotFound, remove)
+		p.expectError(http.StatusNotFound, deletion)
 		return "204, then 404"
 	}},
 	{Name: "media/foreign", Expected: "the same name of another account is another object", Section: "Media locations", check: func(p *prober) string {
 		auth := p.other()
 		o := needs(p, uploaded.of, "media/put")
-		a := media("output", o.location)
-		a.auth = auth
-		r := p.do(a)
+		r := p.do(media("output", o.location).with(auth))
 		if r.status/100 == 2 { // an address may be given whether something is stored there or not
 			r = p.do(request{method: "GET", address: mediaAddress(r)})
 		}

@@ -1,7 +1,6 @@
 package conform
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -108,9 +107,7 @@ var resumeRules = []Rule{
 		return "not resumed"
 	}},
 	{Name: "resume/foreign", Expected: "a stream of another account is not resumed", Section: "Resume a stream", Chosen: true, step: conversation, check: func(p *prober) string {
-		a := post("/v1/live", resume(conversation.of(p).id))
-		a.auth = p.other()
-		p.expectNew(a)
+		p.expectNew(post("/v1/live", resume(conversation.of(p).id)).with(p.other()))
 		return "not resumed"
 	}},
 }
@@ -203,9 +200,7 @@ var resumedSpeech = share(func(p *prober) *resumed {
 	case string(is) != "true":
 		differs("%s", creation)
 	}
-	var made protocol.LiveStream
-	_ = json.Unmarshal(creation.body, &made) // rules test what is missing
-	s := p.dial(made)
+	s := p.dial(creation.live())
 	defer s.close()
 	r := &resumed{}
 	for _, t := range turnsOf(e) {
