@@ -228,10 +228,17 @@ func (r *reconnector) run(ctx context.Context, connect func(context.Context) (at
 	var failed error
 	for {
 		r.attempts++
-		wait := r.client.config.backOff(r.attempts, failed)
-		if left := r.limit - time.Since(r.began); wait > left {
-			return r.limitReached(lost, failed, wait, left)
+		wait, left := r.client.config.backOff(r.attempts, failed), r.limit-time.Since(r.began)
+		response, refused := errors.AsType[*ResponseError](failed)
+		asked := refused && response.RetryAfter >= wait
+		switch {
+		case asked && wait > left && left > 0:
+			return hint.Errorf(r.hint, "%w: %w; the service asks to wait %s and %s are left: %w",
+				errNotResumed, lost, wait.Round(time.Second), left.Round(time.Second), failed)
+		case left <= 0:
+			return r.limitReached(lost, failed)
 		}
+		wait = min(wait, left) // so that the last attempt is at the limit
 		r.last = r.wait(ctx, failed, wait) || r.last
 		var at attemptStep
 		if ctx.Err() == nil {
@@ -254,16 +261,12 @@ func (r *reconnector) run(ctx context.Context, connect func(context.Context) (at
 }
 
 // limitReached is the error when there is no time for another attempt.
-func (r *reconnector) limitReached(lost, failed error, wait, left time.Duration) error {
-	var response *ResponseError
+func (r *reconnector) limitReached(lost, failed error) error {
 	switch {
 	case failed == nil && r.attempts > 1: // the one before succeeded
-		return hint.Errorf(r.hint+" Each new stream was lost at once, too: tell the operator of the service, or of a proxy in between.", "%w: %w", errNotResumed, lost)
+		return hint.Errorf(r.hint+" Each new stream was lost soon, too: tell the operator of the service, or of a proxy in between.", "%w: %w", errNotResumed, lost)
 	case failed == nil:
 		return hint.Errorf(r.hint, "%w: %w", errNotResumed, lost)
-	case errors.As(failed, &response) && response.RetryAfter >= wait && left > 0:
-		return hint.Errorf(r.hint, "%w: %w; the service asks to wait %s and %s are left: %w",
-			errNotResumed, lost, wait.Round(time.Second), left.Round(time.Second), failed)
 	}
 	return hint.Errorf(strings.TrimSpace(r.hint+" "+hint.Of(failed)), "%w within %s: %w; the last attempt failed: %w", errNotResumed, r.limit, lost, failed)
 }

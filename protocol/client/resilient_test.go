@@ -459,12 +459,12 @@ func TestLastAttemptThatIsLost(t *testing.T) {
 // A service that ends each stream at once needs its operator, not more time.
 func TestStreamsThatAreLostAtOnce(t *testing.T) {
 	s := brokenService(t)
-	l := s.open(ResilientOptions{Limit: time.Minute}, func(c *config) {
+	l := s.open(ResilientOptions{Limit: time.Second}, func(c *config) {
 		c.backOff = func(try int, _ error) time.Duration { return map[bool]time.Duration{true: time.Hour}[try > 3] }
 	})
 	sendChunks(t, l, 0, 5)
 	_, _, end := receiveAll(t, l)
-	if n := s.requests(); n != 4 || !errors.Is(end.Err, errNotResumed) || !strings.Contains(hint.Of(end.Err), "tell the operator of the service") {
+	if n := s.requests(); n != 5 || !errors.Is(end.Err, errNotResumed) || !strings.Contains(hint.Of(end.Err), "tell the operator of the service") {
 		t.Errorf("%d requests, %v; %s", n, end.Err, hint.Of(end.Err))
 	}
 }

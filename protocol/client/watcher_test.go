@@ -176,13 +176,13 @@ func TestWatcherRefused(t *testing.T) {
 // Reconnecting has a limit, and Close ends a watcher at any time.
 func TestWatcherLimit(t *testing.T) {
 	c, queries := watch(t, watchStep{do: says(startA)}, watchStep{status: 503})
-	c.config.backOff = func(attempt int, _ error) time.Duration { // the third attempt would be too late
-		return map[bool]time.Duration{false: time.Millisecond, true: 2 * watchLimit}[attempt > 2]
+	c.config.backOff = func(attempt int, _ error) time.Duration { // the third attempt is at the limit
+		return map[bool]time.Duration{false: time.Millisecond, true: watchLimit}[attempt > 2]
 	}
-	w := testkit.Must(c.Watch(context.Background(), "id-1", watchLimit, false))(t)
+	w := testkit.Must(c.Watch(context.Background(), "id-1", time.Second, false))(t)
 	for range w.Updates() {
 	}
-	if end := w.Wait(); end.Err == nil || !strings.Contains(end.Err.Error(), "not replaced within 1h") || !strings.Contains(end.Err.Error(), "503") || len(queries()) != 3 {
+	if end := w.Wait(); end.Err == nil || !strings.Contains(end.Err.Error(), "not replaced within 1s") || !strings.Contains(end.Err.Error(), "503") || len(queries()) != 4 {
 		t.Errorf("%+v after %q", end, queries())
 	}
 
