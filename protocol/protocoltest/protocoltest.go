@@ -22,6 +22,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -210,19 +211,13 @@ func Serve(t testing.TB, h http.Handler) (address string) {
 // untilEnded is h, whose calls a test waits for at its end: a server that is closed does
 // not wait for those with a stream, and they may still tell the test what is wrong.
 func untilEnded(t testing.TB, h http.Handler) http.Handler {
-	var running sync.WaitGroup
+	var running atomic.Int32
 	t.Cleanup(func() {
-		ended := make(chan struct{})
-		go func() { running.Wait(); close(ended) }()
-		select {
-		case <-ended:
-		case <-time.After(testkit.Timeout):
-			t.Error("a handler of the service did not end")
-		}
+		testkit.Eventually(t, "the end of the service's handlers", func() bool { return running.Load() == 0 })
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		running.Add(1)
-		defer running.Done()
+		defer running.Add(-1)
 		h.ServeHTTP(w, r)
 	})
 }
@@ -264,11 +259,8 @@ func Certificate(t testing.TB, change func(*x509.Certificate)) (tls.Certificate,
 // connection is closed when serve returns, and at the end of the test.
 func Listen(t testing.TB, serve func(net.Conn)) (address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.NoError(t, err)
-	var mu sync.Mutex
-	var conns []net.Conn
-	closed := false
+	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -276,26 +268,16 @@ func Listen(t testing.TB, serve func(net.Conn)) (address string) {
 			if err != nil {
 				return
 			}
-			mu.Lock()
-			conns = append(conns, conn)
-			if closed {
-				_ = conn.Close()
-			}
-			mu.Unlock()
 			running.Go(func() {
 				defer conn.Close()
+				defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 				serve(conn)
 			})
 		}
 	})
 	t.Cleanup(func() {
 		_ = l.Close()
-		mu.Lock()
-		closed = true
-		for _, conn := range conns {
-			_ = conn.Close()
-		}
-		mu.Unlock()
+		cancel()
 		running.Wait()
 	})
 	return l.Addr().String()
