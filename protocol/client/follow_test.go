@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -153,33 +154,31 @@ func TestWatcherAtTheCut(t *testing.T) {
 // sender that takes too long, and a stream that resumes itself: the watcher ends as the stream
 // did.
 func TestWatcherEndsWithoutSuccessor(t *testing.T) {
-	for name, statuses := range map[string]func(int) string{
-		"another service": func(int) string { return `` },
-		"unknown":         func(int) string { return "404" },
-		"nobody": func(n int) string {
+	always := func(status string) func(int) string { return func(int) string { return status } }
+	for name, c := range map[string]struct {
+		statuses func(int) string
+		limit    time.Duration
+		end      string
+		lost     bool // it says that it waits for the sender
+	}{
+		"another service": {always(``), time.Minute, "error: connection lost", false},
+		"unknown":         {always("404"), time.Minute, "error: connection lost", false},
+		"nobody": {func(n int) string {
 			if n < 2 {
 				return `,"resumable":true`
 			}
 			return ``
-		},
-		"too late": func(int) string { return `,"resumable":true` },
-		"itself":   func(int) string { return `,"resumedBy":"first"` },
+		}, time.Minute, "error: connection lost", true},
+		"too late": {always(`,"resumable":true`), 200 * time.Millisecond, "error: connection lost", true},
+		"itself":   {always(`,"resumedBy":"first"`), time.Minute, "error: connection lost", false},
+		"done, whatever continues with its speakers later": {always(`,"resumedBy":"second"`), time.Minute, protocol.StatusDone, false},
+		"waits for nobody": {always(`,"resumable":true`), 0, "error: connection lost", false},
 	} {
-		c := resumedService(t, statuses, closes(websocket.CloseNormalClosure, "error: connection lost", event("start", 1, "A"), event("end", 2, "A")), nil)
-		got, end := watchAll(t, c, 200*time.Millisecond)
-		if len(got) < 2 || end.Reason != Completed || end.Text != "error: connection lost" || end.Err != nil {
+		client := resumedService(t, c.statuses, closes(websocket.CloseNormalClosure, c.end, event("start", 1, "A"), event("end", 2, "A")), nil)
+		got, end := watchAll(t, client, c.limit)
+		if slices.Contains(got, "lost") != c.lost || len(got) < 2 || end.Reason != Completed || end.Text != c.end || end.Err != nil {
 			t.Errorf("%s: %v, %+v", name, got, end)
 		}
-	}
-	// A stream that is done is over, whatever continues with its speakers later.
-	c := resumedService(t, func(int) string { return `,"resumedBy":"second"` }, closes(websocket.CloseNormalClosure, "done", event("start", 1, "A"), event("end", 2, "A")), nil)
-	if got, end := watchAll(t, c, time.Minute); len(got) != 2 || end.Text != "done" {
-		t.Errorf("%v, %+v", got, end)
-	}
-	// A watcher that waits for nobody does not say that it waits.
-	c = resumedService(t, func(int) string { return `,"resumable":true` }, closes(websocket.CloseNormalClosure, "error: connection lost", event("start", 1, "A"), event("end", 2, "A")), nil)
-	if got, end := watchAll(t, c, 0); len(got) != 2 || end.Text != "error: connection lost" {
-		t.Errorf("%v, %+v", got, end)
 	}
 }
 

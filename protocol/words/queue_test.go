@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -76,14 +75,11 @@ func TestQueueKeepsTheOrderTwoAtOnce(t *testing.T) {
 // costs words only; what it says in Retry-After is respected.
 func TestQueueWaitsAfterFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
 		var at []time.Duration
 		began, broken, reported, delivered := time.Now(), true, 0, 0
 		var after time.Duration
 		q := NewQueue(Options{
 			Recogniser: recogniser(func(context.Context, []byte) (string, error) {
-				mu.Lock()
-				defer mu.Unlock()
 				at = append(at, time.Since(began))
 				if broken {
 					return "", &Error{what: "broken", retryAfter: after}
@@ -95,33 +91,23 @@ func TestQueueWaitsAfterFailures(t *testing.T) {
 		})
 		q.Audio(0, make([]float32, 100*sampleRate))
 		next := 0.0
-		attempt := func() {
-			q.Turn(turnAt(next))
-			next += 2
-			synctest.Wait()
-			time.Sleep(2 * time.Minute)
-			synctest.Wait()
-		}
-		for range 3 {
-			q.Turn(turnAt(next))
-			next += 2
+		turns := func(n int, wait time.Duration) {
+			for range n {
+				q.Turn(turnAt(next))
+				next += 2
+				synctest.Wait()
+			}
+			time.Sleep(wait)
 			synctest.Wait()
 		}
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		mu.Lock()
+		turns(3, 10*time.Second)
 		testkit.EqualSlices(t, at, []time.Duration{0, time.Second, 3 * time.Second}, "attempts at")
 		after = time.Minute
-		mu.Unlock()
-		attempt()
-		mu.Lock()
+		turns(1, 2*time.Minute)
 		broken = false
-		mu.Unlock()
-		attempt()
-		mu.Lock()
+		turns(1, 2*time.Minute)
 		broken = true
-		mu.Unlock()
-		attempt()
+		turns(1, 2*time.Minute)
 		if reported != 2 || delivered != 6 {
 			t.Errorf("reported %d times, want 2; delivered %d, want 6", reported, delivered)
 		}
