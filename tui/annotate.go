@@ -89,14 +89,14 @@ func (m *model) rename(label string) {
 	if text == label || p.Recognised { // only a typed name is worth editing
 		text = ""
 	}
-	m.askText(textInput{
+	m.input = &textInput{
 		label: "name of " + p.Name + ":", style: p.Style, limit: protocol.MaxNameRunes, before: text,
 		done: func(text string) {
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(label, text) }) {
 				m.offerToRemember(label)
 			}
 		},
-	})
+	}
 }
 
 func (m *model) merge(label string) {
@@ -242,7 +242,7 @@ func (m *model) addBookmark() {
 	if i := slices.IndexFunc(m.session().Bookmarks, func(k protocol.Bookmark) bool { return k.At == at }); i >= 0 {
 		before = m.session().Bookmarks[i].Note
 	}
-	m.askText(textInput{
+	m.input = &textInput{
 		label: "bookmark " + display.Clock(at) + ", note:", style: canvas.Brand, limit: protocol.MaxNoteRunes, before: before,
 		done: func(note string) {
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(at, note) }) {
@@ -250,7 +250,7 @@ func (m *model) addBookmark() {
 				m.notify(fmt.Sprintf("%s %s  %s", m.glyphs.Bookmark, display.Clock(at), display.TerminalSafe(note)), canvas.Brand)
 			}
 		},
-	})
+	}
 }
 
 // jumpToBookmark goes to the next (+1) or the previous (-1) bookmark. It counts

@@ -24,8 +24,8 @@ import (
 //
 // A long question covers lines above.
 
-// textInput is a line of text that is being typed. The cursor is between before
-// and after, and moves by characters as users see them.
+// textInput is a line of text that is being typed: enter ends it with done, esc without. The cursor
+// is between before and after, and moves by characters as users see them.
 type textInput struct {
 	label         string
 	style         canvas.Style
@@ -35,18 +35,15 @@ type textInput struct {
 	done          func(text string)
 }
 
-// askText begins a text input. Enter ends it with done, esc without.
-func (m *model) askText(t textInput) { m.input = &t }
-
 // maxFilter bounds the text of a filter, in runes.
 const maxFilter = 60
 
 // askFilter asks for the words that a row of a list must have.
 func (m *model) askFilter(words string, set func(words string)) {
-	m.askText(textInput{
+	m.input = &textInput{
 		label: "only rows with:", style: canvas.Brand, limit: maxFilter, before: words,
 		done: set,
-	})
+	}
 }
 
 // inputKey is for the keys while text is typed.
@@ -287,7 +284,7 @@ const maxCommand = 40
 // on the timeline.
 func (m *model) askCommand() {
 	names := m.commandNames()
-	m.askText(textInput{
+	m.input = &textInput{
 		label: ":", style: canvas.Brand, limit: maxCommand,
 		complete: func(text string) []string { return matchCommands(names, text) },
 		done: func(text string) {
@@ -303,5 +300,5 @@ func (m *model) askCommand() {
 				m.act(names[matches[0]], "")
 			}
 		},
-	})
+	}
 }

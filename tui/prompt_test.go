@@ -34,7 +34,7 @@ func TestTextInput(t *testing.T) {
 	} {
 		before, after, _ := strings.Cut(c.start, "|")
 		m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
-		m.askText(textInput{label: "name:", limit: 10, before: before, after: after})
+		m.input = &textInput{label: "name:", limit: 10, before: before, after: after}
 		m.Update(tea.KeyMsg{Type: c.key})
 		testkit.Equal(t, m.input.before+"|"+m.input.after, c.want, c.key, "changes", c.start, "to")
 	}
@@ -46,14 +46,15 @@ func TestTextInputEnds(t *testing.T) {
 	got := "nothing"
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
 	input := textInput{label: "name:", limit: 5, done: func(text string) { got = text }}
-	m.askText(input)
+	again := input
+	m.input = &input
 	screenHas(t, m, "name:  abcd", " abcdefgh")
 	screenHas(t, m, "enter ok  esc cancel")
 	press(m, "enter")
 	if got != "abcd" || m.input != nil {
 		t.Errorf("entered %q", got)
 	}
-	m.askText(input)
+	m.input = &again
 	press(m, "x", "esc")
 	if got != "abcd" || m.input != nil {
 		t.Errorf("esc entered %q", got)

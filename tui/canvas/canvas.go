@@ -32,16 +32,8 @@ func New(width, height int, g *Glyphs) *Canvas {
 	return &Canvas{Width: width, Height: height, glyphs: g, cells: make([]cell, width*height)}
 }
 
-func (c *Canvas) contains(x, y int) bool { return x >= 0 && y >= 0 && x < c.Width && y < c.Height }
-
 // Set puts one glyph of width 1 into a cell.
-func (c *Canvas) Set(x, y int, glyph string, s Style) {
-	if !c.contains(x, y) {
-		return
-	}
-	c.clearWide(x, y)
-	c.cells[y*c.Width+x] = cell{text: glyph, style: s}
-}
+func (c *Canvas) Set(x, y int, glyph string, s Style) { c.setCluster(x, y, glyph, 1, false, s) }
 
 // Text writes s from x on, at most width cells of it, and returns the number of
 // cells used. What does not fit on the canvas is cut.
@@ -103,7 +95,7 @@ func (c *Canvas) clearWide(x, y int) {
 
 // Blank reports whether nothing was drawn into a cell of the canvas yet.
 func (c *Canvas) Blank(x, y int) bool {
-	return c.contains(x, y) && c.cells[y*c.Width+x].blank()
+	return x >= 0 && y >= 0 && x < c.Width && y < c.Height && c.cells[y*c.Width+x].blank()
 }
 
 func (c cell) blank() bool {
