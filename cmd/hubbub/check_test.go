@@ -85,9 +85,7 @@ func TestCheckThroughAProxy(t *testing.T) {
 	out := checkWith(t, []string{"HTTP_PROXY=" + proxy.URL}, "http://service.invalid")
 	for _, want := range []string{"through the proxy " + strings.TrimPrefix(proxy.URL, "http://"), "ok       stream created",
 		"failed   WebSocket opened", "cause: the proxy " + strings.TrimPrefix(proxy.URL, "http://") + " opens no tunnel", "allow CONNECT to this host and port"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
-		}
+		testkit.Contains(t, out, want)
 	}
 	for env, address := range map[string]string{"HTTP_PROXY": "http://service.invalid", "HTTPS_PROXY": "https://service.invalid"} {
 		out := checkWith(t, []string{env + "=http://u:hidden@127.0.0.1:1"}, address)
@@ -168,9 +166,7 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 	}
 	written := func(w io.Writer) error { _, _ = io.WriteString(w, "new"); return nil }
 	testkit.NoError(t, writeReport(path, written))
-	if raw, err := os.ReadFile(path); string(raw) != "new" {
-		t.Errorf("the file has %q, %v", raw, err)
-	}
+	testkit.Equal(t, string(testkit.Must(os.ReadFile(path))(t)), "new", "the file")
 	if _, err := os.Stat("/dev/full"); err == nil && writeReport("/dev/full", written) == nil {
 		t.Error("an error that was not looked at is none")
 	}

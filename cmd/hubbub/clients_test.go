@@ -106,9 +106,7 @@ func TestClients(t *testing.T) {
 		}
 	})
 	if len(said) == 2 {
-		if one, other := <-said, <-said; one != other {
-			t.Errorf("the same audio, but %s and %s", one, other)
-		}
+		testkit.Equal(t, <-said, <-said, "the turns of the same audio")
 	}
 }
 

@@ -55,7 +55,5 @@ func TestReportThatIsMounted(t *testing.T) {
 	}
 	defer syscall.Unmount(path, 0)
 	testkit.NoError(t, writeReport(path, func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }))
-	if raw, err := os.ReadFile(path); string(raw) != "new" {
-		t.Errorf("the file has %q, %v", raw, err)
-	}
+	testkit.Equal(t, string(testkit.Must(os.ReadFile(path))(t)), "new", "the file")
 }

@@ -32,9 +32,7 @@ func TestKeysOfADataFolder(t *testing.T) {
 		return err
 	}
 	first := key("create", "--account", "a", "--plan", "pro", "--expires", "720h", "--data", dir)
-	if err := ask(url, first); err != nil {
-		t.Fatalf("a new key: %v", err)
-	}
+	testkit.NoError(t, ask(url, first))
 	if err := ask(url, first+"x"); err == nil {
 		t.Error("any key is accepted")
 	}
@@ -60,9 +58,7 @@ func TestKeysOfADataFolder(t *testing.T) {
 	server.ends(0)
 	_, url = serve(t, "--data", dir, "--tls", "off")
 	for _, k := range []string{first, second} {
-		if err := ask(url, k); err != nil {
-			t.Errorf("after a restart: %v", err)
-		}
+		testkit.NoError(t, ask(url, k))
 	}
 	if ask(url, third) == nil {
 		t.Error("a revoked key is accepted after a restart")

@@ -226,9 +226,7 @@ func TestOneInterrupt(t *testing.T) {
 		time.Sleep(oneInterrupt)
 		signals <- syscall.SIGTERM
 		synctest.Wait()
-		if second != 1 {
-			t.Errorf("the second interrupt was handled %d times", second)
-		}
+		testkit.Equal(t, second, 1, "times that the second interrupt was handled")
 	})
 }
 

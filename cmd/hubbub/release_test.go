@@ -48,9 +48,7 @@ func TestRelease(t *testing.T) {
 			t.Errorf("macOS %s: %v, %v, signed %v", arch, mac.Cpu, mac.Type, machoSigned(mac))
 		}
 		windows := testkit.Must(pe.Open(binary("portable_windows_" + arch + "_*")))(t)
-		if windows.Machine != cpu.pe {
-			t.Errorf("Windows %s: machine %#x", arch, windows.Machine)
-		}
+		testkit.Equal(t, windows.Machine, cpu.pe, "Windows", arch)
 		for build, libraries := range map[string]string{"portable": "[]", "portaudio": "[libportaudio.so.2 libc.so.6]"} {
 			linux := testkit.Must(elf.Open(binary(build + "_linux_" + arch + "_*")))(t)
 			needed, err := linux.ImportedLibraries()

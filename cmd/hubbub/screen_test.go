@@ -50,9 +50,7 @@ func TestScreenSizes(t *testing.T) {
 	}
 	x.Resize(90, 26)
 	screen := x.Shows(`\A hubbub `, "SPEAKER_00", "SPEAKER_02", "finished", "across|whole session")
-	if n := strings.Count("\n"+screen, "\n hubbub "); n != 1 {
-		t.Errorf("after many sizes the header is there %d times:\n%s", n, screen)
-	}
+	testkit.Equal(t, strings.Count("\n"+screen, "\n hubbub "), 1, "headers after many sizes", screen)
 }
 
 // TestScreenColours: the colours and characters of the screen are those that the terminal has.
@@ -196,9 +194,7 @@ func TestAccessibleTyping(t *testing.T) {
 	x.Types("name 1 An")
 	x.Shows("^SPEAKER_00, 0:0", "^SPEAKER_01 is speaking")
 	screen := x.Shows("^name 1 An *\n*\\z")
-	if n := strings.Count(screen, "name 1 An"); n != 1 {
-		t.Errorf("the half-typed command is on the screen %d times:\n%s", n, screen)
-	}
+	testkit.Equal(t, strings.Count(screen, "name 1 An"), 1, "half-typed commands on the screen", screen)
 	if strings.ContainsAny(screen, "█▌│") {
 		t.Error("the accessible display draws")
 	}

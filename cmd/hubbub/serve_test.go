@@ -85,9 +85,7 @@ func TestServeLog(t *testing.T) {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
-	if len(lines) != 1 {
-		t.Errorf("%d lines, want the warning about the fault alone: %q", len(lines), lines)
-	}
+	testkit.Equal(t, len(lines), 1, "lines", lines, "with the warning about the fault alone")
 	full, _ := serve(t, "--api-key", "k", "--tls", "off", "--log-format", "json")
 	full.says(`"address":"127.0.0.1:`, 1)
 	text, _ := serve(t, "--api-key", "k", "--tls", "off", "--log-level", "debug")

@@ -72,9 +72,7 @@ func TestServeExportsTraces(t *testing.T) {
 		t.Errorf("the span of a stream of 2 s took %d ns: %v", took, stream)
 	}
 	for _, want := range []string{`"hubbub"`, `"zone"`, `"test"`} {
-		if !strings.Contains(resources, want) {
-			t.Errorf("no %s in %s", want, resources)
-		}
+		testkit.Contains(t, resources, want)
 	}
 	for _, secret := range []string{"key-in-no-span", "token="} {
 		if strings.Contains(bodies, secret) {

@@ -84,9 +84,7 @@ func TestWireOutputHasNoSecrets(t *testing.T) {
 		}
 	}
 	want := "out request, connect, in answer, out handshake, connect, in handshake, in error, in event, in error, in error, in close, out close, end"
-	if got := strings.Join(kinds, ", "); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	testkit.Equal(t, strings.Join(kinds, ", "), want)
 	if c := records["in close"]; c.Code != 4001 || c.Meaning != "a code of the service's own" || c.Text != "bye [redacted]" {
 		t.Errorf("%+v", c)
 	}

@@ -46,9 +46,7 @@ func TestLag(t *testing.T) {
 				break
 			}
 			chunks++
-			if len(raw) != protocol.ChunkBytes {
-				t.Errorf("a frame of %d bytes", len(raw))
-			}
+			testkit.Equal(t, len(raw), protocol.ChunkBytes, "bytes of a frame")
 			if chunks == 2 { // about the end of the second chunk
 				time.Sleep(wait)
 				_ = conn.WriteMessage(websocket.TextMessage, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.2, "SPEAKER_00").Raw)

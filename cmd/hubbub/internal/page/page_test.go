@@ -256,9 +256,7 @@ func TestRequests(t *testing.T) {
 		w := testkit.Must(http.DefaultClient.Do(r))(t)
 		body, _ := io.ReadAll(w.Body)
 		_ = w.Body.Close()
-		if w.StatusCode != c.status {
-			t.Errorf("%s %s, host %q: %s, want %d", c.method, c.url, c.host, w.Status, c.status)
-		}
+		testkit.Equal(t, w.StatusCode, c.status, c.method, c.url, c.host)
 		if p := w.Header.Get("Content-Security-Policy"); !strings.HasPrefix(p, "default-src 'none'; ") || strings.Contains(p, "unsafe") {
 			t.Errorf("%s: policy %q", c.url, p)
 		}

@@ -161,9 +161,7 @@ func TestPlayer(t *testing.T) {
 		}
 	}
 	at(0)
-	if gaps := p.Now().Gaps; len(gaps) != 0 {
-		t.Errorf("gaps %v before they begin", gaps)
-	}
+	testkit.Equal(t, len(p.Now().Gaps), 0, "gaps before they begin")
 	now = now.Add(time.Second) // 2 s of the recording
 	at(2, "A")
 	p.TogglePause()

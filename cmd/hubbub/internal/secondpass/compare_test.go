@@ -1,7 +1,6 @@
 package secondpass
 
 import (
-	"slices"
 	"testing"
 
 	"hubbub/protocol"
@@ -73,9 +72,7 @@ func TestRelabel(t *testing.T) {
 				t.Errorf("%s: turn %v, was %v", c.name, r, c.second[i])
 			}
 		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		testkit.EqualSlices(t, got, c.want, c.name)
 	}
 	live := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0, End: 5, Match: "Sam"}}
 	testkit.Equal(t, Relabel(live, []protocol.Turn{turn("SPEAKER_00", 0, 4)}, protocol.Annotations{})[0].Match, "Sam", "a recognised person")
@@ -117,14 +114,11 @@ func TestTurnChanges(t *testing.T) {
 		{protocol.Turn{Speaker: "B", Start: 20, End: 24}, false},
 		{protocol.Turn{Speaker: "B", Start: 40, End: 41}, true},
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("changes %v\nwant %v", got, want)
-	}
+	testkit.EqualSlices(t, got, want, "changes")
 	if same := Changes(after, after, annotations); len(same) > 0 {
 		t.Errorf("a result differs from itself in %v", same)
 	}
 	// What several turns cover at once counts once.
-	if s := shared(protocol.Turn{Start: 0, End: 10}, []protocol.Turn{{Start: -1, End: 3}, {Start: 1, End: 2}, {Start: 2, End: 4}, {Start: 9, End: 12}}); s != 5 {
-		t.Errorf("%v s are shared, want 5", s)
-	}
+	others := []protocol.Turn{{Start: -1, End: 3}, {Start: 1, End: 2}, {Start: 2, End: 4}, {Start: 9, End: 12}}
+	testkit.Equal(t, shared(protocol.Turn{Start: 0, End: 10}, others), 5, "seconds that are shared")
 }

@@ -6,6 +6,7 @@ import (
 
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/offline"
+	"hubbub/protocol/testkit"
 )
 
 // TestJoinTracks: speakers of several tracks have numbers and voices of their own.
@@ -31,8 +32,6 @@ func TestJoinTracks(t *testing.T) {
 		for _, v := range all.Embeddings {
 			got += fmt.Sprint(v.Duration, " ")
 		}
-		if got += fmt.Sprint(of); got != want {
-			t.Errorf("person %v: %s, want %s", person, got, want)
-		}
+		testkit.Equal(t, got+fmt.Sprint(of), want, "person", person)
 	}
 }

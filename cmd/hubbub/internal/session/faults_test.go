@@ -61,9 +61,7 @@ func TestFaultyMessagesAreReported(t *testing.T) {
 			if output == "" && slices.Contains(counts, line) { // a sentence
 				line = strings.ToUpper(line[:1]) + line[1:]
 			}
-			if n := strings.Count(text, line); n != 1 {
-				t.Errorf("output %q: %q is there %d times:\n%s", output, line, n, text)
-			}
+			testkit.Equal(t, strings.Count(text, line), 1, output, line, "in", text)
 		}
 		if output == "events" && strings.Contains(text, reports[0]) {
 			t.Errorf("the messages are in the output already:\n%s", text)

@@ -53,9 +53,7 @@ func TestReportInput(t *testing.T) {
 
 // TestLossNotices: the end of a session names all audio that is missing.
 func TestLossNotices(t *testing.T) {
-	if got := lossNotices(capture.Stats{}, 0); got != nil {
-		t.Errorf("%q", got)
-	}
+	testkit.Equal(t, len(lossNotices(capture.Stats{}, 0)), 0)
 	got := strings.Join(lossNotices(capture.Stats{Gaps: []capture.Gap{{Start: 10, End: 62}, {Start: 90, End: 91.5}}, Overflows: 1}, 4), "\n")
 	if want := `the device delivered no audio for 53.5 s in all
 4 chunks of 100 ms dropped: the connection was too slow, or there was none

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -81,9 +80,7 @@ func TestOpenTurnCounts(t *testing.T) {
 	timeline := protocol.NewTimeline()
 	timeline.Apply(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 2, "SPEAKER_00"))
 	st := display.State{Timeline: timeline.Snapshot(), Conn: display.Open, Position: 30, Sent: 30, Latency: time.Second}
-	if got, want := turnsSoFar(st), []protocol.Turn{{Speaker: "SPEAKER_00", Start: 2, End: 29}}; !slices.Equal(got, want) {
-		t.Errorf("turns %v, want %v", got, want)
-	}
+	testkit.EqualSlices(t, turnsSoFar(st), []protocol.Turn{{Speaker: "SPEAKER_00", Start: 2, End: 29}})
 }
 
 // TestReconnection displays a lost and resumed connection: the state, the
@@ -101,9 +98,7 @@ func TestReconnection(t *testing.T) {
 	s, _ := liveWith(t, service, "", client.ResilientOptions{Unpaced: true, Limit: time.Minute})
 	testkit.NoError(t, Run(t.Context(), s, d))
 	for _, want := range []string{"hubbub: stream lost, resuming: ", "hubbub: the stream continues; the service does not know its speakers and gives them new labels\n", "hubbub: the stream was lost once\n"} {
-		if !strings.Contains(errs.String(), want) {
-			t.Errorf("no %q in %q", want, errs.String())
-		}
+		testkit.Contains(t, errs.String(), want)
 	}
 }
 
@@ -138,9 +133,7 @@ func TestDescribeChange(t *testing.T) {
 		"the stream continues; 2.5 s of audio from 1:01 on were not decided":                                                                                        {Resumed: true, Gap: protocol.Span{Start: 61, End: 63.5}},
 		"the stream continues; 1.0 s of audio from 1:00:00 on were not decided; the service does not know its speakers and gives them new labels: merge joins them": {Gap: protocol.Span{Start: 3600, End: 3601}},
 	} {
-		if got := describeChange(&c, d); got != want {
-			t.Errorf("got  %q\nwant %q", got, want)
-		}
+		testkit.Equal(t, describeChange(&c, d), want)
 	}
 }
 
@@ -159,9 +152,7 @@ Connecting to the server.
 Warning: for 2.5 seconds from 1:01 on the speakers are unknown.
 Warning: for 2.0 seconds from 1:10 on the speakers are unknown.
 `
-	if out.String() != want {
-		t.Errorf("got:\n%s\nwant:\n%s", out.String(), want)
-	}
+	testkit.Equal(t, out.String(), want)
 }
 
 // fixedView is a session in one state.
@@ -182,9 +173,7 @@ func TestProgress(t *testing.T) {
 		v := fixedView{st: display.State{Sent: 30, Length: 120, Started: time.Now().Add(-10 * time.Second)}}
 		showProgress(ctx, func(text string) { shown = append(shown, text) }, v)
 		const line = "0:30 of 2:00, 25 %, 3 times real time"
-		if !slices.Equal(shown, []string{line, line, ""}) {
-			t.Errorf("%q", shown)
-		}
+		testkit.EqualSlices(t, shown, []string{line, line, ""})
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,9 +53,7 @@ func TestWordsOfTracks(t *testing.T) {
 	}
 	for label, want := range map[string]string{"SPEAKER_00": "silent: false", "SPEAKER_01": "silent: true"} {
 		w.turn(protocol.Turn{Speaker: label, Start: 1, End: 3})
-		if got := <-w.transcripts; got.Text != want {
-			t.Errorf("%s: %q, want %q", label, got.Text, want)
-		}
+		testkit.Equal(t, (<-w.transcripts).Text, want, label)
 	}
 }
 
@@ -145,7 +142,5 @@ func TestFailureOfTheWords(t *testing.T) {
 	w.failures <- errors.New("it does not respond")
 	o := output{display: d, transcriber: w}
 	o.wordsFailed()
-	if want := "It does not respond. Check --words."; !strings.Contains(out.String(), want) {
-		t.Errorf("no %q in %q", want, out.String())
-	}
+	testkit.Contains(t, out.String(), "It does not respond. Check --words.")
 }

@@ -68,9 +68,7 @@ func TestLearner(t *testing.T) {
 			t.Errorf("%q is stored, want %q; %q, %v", got, want, text, err)
 		}
 		for _, name := range []string{"Anna", "Ben", "Eva", "Mia"} {
-			if l.Stored(name) != strings.Contains(want, name) {
-				t.Errorf("%s is stored: %v, with %q", name, l.Stored(name), want)
-			}
+			testkit.Equal(t, l.Stored(name), strings.Contains(want, name), name, "is stored")
 		}
 	}
 	earlier := NewLearner(store)
@@ -83,9 +81,7 @@ func TestLearner(t *testing.T) {
 	correct("Anna", "")
 	name("SPEAKER_00", "Ben")
 	correct("Anna Ben", "the voiceprint of Anna is stored as Ben now")
-	if is := testkit.Must(store.List())(t)[0]; is != was {
-		t.Error("the voice of before is not back")
-	}
+	testkit.Equal(t, testkit.Must(store.List())(t)[0], was, "the voice of before")
 	name("SPEAKER_01", "Eva")
 	learn("SPEAKER_01", "Eva", "is")
 	name("SPEAKER_00", "")

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,9 +106,7 @@ func TestErasedVoicesLeaveNothing(t *testing.T) {
 	for _, e := range entries {
 		files = append(files, e.Name())
 	}
-	if want := []string{filepath.Base(store.path("Ben")), "lock"}; !slices.Equal(files, want) {
-		t.Errorf("left are %q, want %q", files, want)
-	}
+	testkit.EqualSlices(t, files, []string{filepath.Base(store.path("Ben")), "lock"}, "left")
 	// The voice of an attempt that failed has no name any more.
 	testkit.NoError(t, os.WriteFile(left, raw, 0o600))
 	if err := store.Remove("Anna"); err == nil {
