@@ -83,9 +83,7 @@ func TestStoreBackup(t *testing.T) {
 	start(t, "store", "restore", file, "--data", to).ends(exitFailed, "not empty")
 	testkit.NoError(t, os.Truncate(file, 1000))
 	start(t, "store", "restore", file, "--data", to+"2").ends(exitFailed, "not a complete backup")
-	if left, err := os.ReadDir(parent); len(left) != 2 || err != nil {
-		t.Errorf("left behind: %v", left)
-	}
+	testkit.Equal(t, len(testkit.Must(os.ReadDir(parent))(t)), 2, "files are left")
 	for _, args := range [][]string{{"store", "backup"}, {"store", "backup", "x"}, {"store", "restore", "x"}} {
 		start(t, args...).ends(exitUsage)
 	}

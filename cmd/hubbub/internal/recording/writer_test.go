@@ -174,9 +174,7 @@ func TestCreateRefuses(t *testing.T) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
-	if after, _ := os.ReadFile(w.Path(SessionFile)); string(after) != string(before) {
-		t.Error("a file of the recording has changed")
-	}
+	testkit.Equal(t, string(testkit.Must(os.ReadFile(w.Path(SessionFile)))(t)), string(before), "a file of the recording")
 }
 
 // TestWriteExport replaces a file only where that is wanted, and leaves no other
@@ -193,15 +191,11 @@ func TestWriteExport(t *testing.T) {
 	first := testkit.Must(os.ReadFile(path))(t)
 	testkit.NoError(t, os.WriteFile(path, append(first, "more"...), 0o600))
 	testkit.NoError(t, write(true))
-	if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, first) {
-		t.Errorf("replaced by %q, %v", again, err)
-	}
+	testkit.Equal(t, string(testkit.Must(os.ReadFile(path))(t)), string(first), "replaced by")
 	if err := WriteExport(filepath.Join(dir, "none", "turns.csv"), export.CSV, d, true); err == nil {
 		t.Error("a folder that does not exist")
 	}
-	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
-		t.Errorf("%d files, %v", len(files), err)
-	}
+	testkit.Equal(t, len(testkit.Must(os.ReadDir(dir))(t)), 1, "files")
 }
 
 // TestAudioOfAPage embeds short audio, links to long audio, and finds it from
@@ -336,9 +330,7 @@ func TestKilledRecorder(t *testing.T) {
 	killed := time.Now()
 	_ = cmd.Wait()
 	for name, want := range map[string]string{EventsFile: string(startOf(0.5, "A").Raw) + "\n" + string(endOf(1, "A").Raw) + "\n", TurnsFile: "SPEAKER live 1 0.500 0.500 <NA> <NA> A <NA> <NA>\n"} {
-		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(text) != want {
-			t.Errorf("%s: %q, %v", name, text, err)
-		}
+		testkit.Equal(t, string(testkit.Must(os.ReadFile(filepath.Join(dir, name)))(t)), want, name)
 	}
 	got := recorded(t, filepath.Join(dir, AudioFile))
 	for seq, c := range slices.Collect(slices.Chunk(got, capture.ChunkSamples)) {

@@ -38,9 +38,8 @@ func TestProgressOfWords(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.wav")
 	testkit.NoError(t, os.WriteFile(file, append(audiofile.WAVHeader(2*32000), make([]byte, 2*32000)...), 0o600))
 	var p Progress
-	if _, err := Transcribe(t.Context(), file, capture.Mix, nil, nil, nil, &p); err != nil || p.recognised != 2*time.Second {
-		t.Error(p.recognised, err)
-	}
+	testkit.Must(Transcribe(t.Context(), file, capture.Mix, nil, nil, nil, &p))(t)
+	testkit.Equal(t, p.recognised, 2*time.Second)
 }
 
 // TestProgressOfDamagedFiles: what cannot be read is not waited for.

@@ -36,9 +36,8 @@ func TestWordsOfAChannel(t *testing.T) {
 	testkit.NoError(t, os.WriteFile(file, append(wav, bytes.Repeat(frame, 32000)...), 0o600))
 	for selected, want := range map[capture.Channels]string{1: "8192", 2: "0", capture.Mix: "4096"} {
 		turns := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0.5, End: 1.5}}
-		if _, err := Transcribe(t.Context(), file, selected, loudest{}, turns, nil, &Progress{}); err != nil || turns[0].Text != want {
-			t.Errorf("channels %v: %q, want %q, %v", selected, turns[0].Text, want, err)
-		}
+		testkit.Must(Transcribe(t.Context(), file, selected, loudest{}, turns, nil, &Progress{}))(t)
+		testkit.Equal(t, turns[0].Text, want, "channels", selected)
 	}
 	// At the same time on both channels.
 	turns := []protocol.Turn{{Speaker: "SPEAKER_01", Start: 0.5, End: 1.5}, {Speaker: "SPEAKER_00", Start: 0.5, End: 1.5}}

@@ -1,7 +1,7 @@
 package session
 
 import (
-	"strings"
+	"fmt"
 	"testing"
 
 	"hubbub/capture/device"
@@ -34,7 +34,6 @@ func TestLastingInput(t *testing.T) {
 func TestMicrophonesAfterTheEnd(t *testing.T) {
 	m := newMicrophones(nil)
 	m.close()
-	if _, err := m.List(); err == nil || !strings.Contains(err.Error(), "the session is over") {
-		t.Error(err)
-	}
+	_, err := m.List()
+	testkit.Contains(t, fmt.Sprint(err), "the session is over")
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -330,9 +331,7 @@ func TestStreamThatFails(t *testing.T) {
 		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
 		protocoltest.CloseWith(conn, 1000, "error: connection lost")
 	}
-	if err := Run(t.Context(), watched(t, fails), newStub(false)); err == nil || !strings.Contains(err.Error(), "error: connection lost") {
-		t.Errorf("error %v", err)
-	}
+	testkit.Contains(t, fmt.Sprint(Run(t.Context(), watched(t, fails), newStub(false))), "error: connection lost")
 	goesOn := func(conn *websocket.Conn) {
 		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
 		protocoltest.Drain(conn)
@@ -397,9 +396,8 @@ func TestReplayNamesOfRecognised(t *testing.T) {
 		d, out, _ := printed(t, DisplayOptions{Output: "lines"})
 		r := NewReplay(recorded(t), 0, protocol.NewAnnotationsStore(annotations))
 		testkit.NoError(t, d.open(r))
-		if err := r.deliver(d, []recording.Step{{Turns: slices.Clone(turns)}}); err != nil || out.String() != want {
-			t.Errorf("%q: %v, %q, want %q", name, err, out.String(), want)
-		}
+		testkit.NoError(t, r.deliver(d, []recording.Step{{Turns: slices.Clone(turns)}}))
+		testkit.Equal(t, out.String(), want, name)
 	}
 }
 
@@ -432,9 +430,8 @@ func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
 	s, recorder := live(t, protocoltest.Service{Stream: protocoltest.OneTurn}, dir)
 	defer func() { _ = recorder.Close() }()
 	testkit.NoError(t, Run(t.Context(), s, newStub(false)))
-	if text, err := s.toggleRecording(); err == nil || !strings.Contains(err.Error(), "the session is over") {
-		t.Errorf("%q, %v", text, err)
-	}
+	_, err := s.toggleRecording()
+	testkit.Contains(t, fmt.Sprint(err), "the session is over")
 	if files, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(files) != 1 {
 		t.Errorf("%v, %v", files, err)
 	}

@@ -54,9 +54,7 @@ func TestExport(t *testing.T) {
 		testkit.Eventually(t, "the turns", func() bool { st := c.source.state(); return st.Finished() || !c.ended && st.Timeline.Decided > 0.05 })
 		line, err := c.source.controls().Export(annotations)
 		close(d.quit)
-		if runErr := <-ended; err != nil || runErr != nil {
-			t.Fatalf("%s: %v, %v", c.name, err, runErr)
-		}
+		testkit.NoError(t, errors.Join(err, <-ended))
 		_, folder, _ := strings.Cut(line, " into ")
 		if c.folder != "" && folder != c.folder || c.folder == "" && !strings.HasPrefix(folder, "hubbub-2") {
 			t.Errorf("%s: %q", c.name, line)
@@ -187,8 +185,6 @@ func TestSaveTrace(t *testing.T) {
 			t.Fatalf("%q, %v", name, err)
 		}
 		names[name] = true
-		if raw, err := os.ReadFile(name); err != nil || string(raw) != "{}\n" {
-			t.Errorf("%q, %v", raw, err)
-		}
+		testkit.Equal(t, string(testkit.Must(os.ReadFile(name))(t)), "{}\n")
 	}
 }

@@ -138,9 +138,8 @@ func TestLearnerOfOneName(t *testing.T) {
 		for _, label := range []string{"SPEAKER_00", "SPEAKER_01"} {
 			testkit.Must(l.Learn(label, "Anna", speech(t)))(t)
 		}
-		if _, err := l.Correct(annotations); err != nil || names(t, store) != c.want {
-			t.Errorf("%s and %s: %q is stored, %v", c.first, c.second, names(t, store), err)
-		}
+		testkit.Must(l.Correct(annotations))(t)
+		testkit.Equal(t, names(t, store), c.want, c.first, c.second)
 	}
 }
 

@@ -54,9 +54,8 @@ func TestRename(t *testing.T) {
 	if err := store.Rename("Eva", "Rosa"); err == nil || err.Error() != `no voiceprint of "Eva" is stored` {
 		t.Error(err)
 	}
-	if err := store.Rename("Anna", "Eva"); err != nil || names(t, store) != "Ben Eva" {
-		t.Errorf("%v, %s", err, names(t, store))
-	}
+	testkit.NoError(t, store.Rename("Anna", "Eva"))
+	testkit.Equal(t, names(t, store), "Ben Eva")
 	var people []Voice
 	for i := range protocol.MaxVoiceprints - 2 {
 		voice.Name = fmt.Sprint("Person ", i)
