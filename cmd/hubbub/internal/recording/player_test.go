@@ -230,32 +230,28 @@ func TestPlayer(t *testing.T) {
 func TestPlayerSteps(t *testing.T) {
 	now := time.Now()
 	p := NewPlayer(tape(t), 1, func() time.Time { return now })
-	count := func(atEnd bool) (events, turns int) {
+	takes := func(events, turns int, atEnd bool) {
 		t.Helper()
 		all, over := p.Take()
 		testkit.Equal(t, over, atEnd, "over")
-		for _, e := range all {
-			turns += len(e.Turns)
-			if e.Event.Raw != nil {
-				events++
+		for _, step := range all {
+			turns -= len(step.Turns)
+			if step.Event.Raw != nil {
+				events--
 			}
 		}
-		return events, turns
+		if events != 0 || turns != 0 {
+			t.Errorf("%d events and %d turns are missing", events, turns)
+		}
 	}
 	now = now.Add(5 * time.Second)
 	_ = p.Now() // does not take steps
-	if e, n := count(false); e != 2 || n != 0 {
-		t.Errorf("%d events and %d turns", e, n)
-	}
+	takes(2, 0, false)
 	now = now.Add(time.Hour)
-	if e, n := count(true); e != 1 || n != 2 {
-		t.Errorf("%d events and %d turns", e, n)
-	}
+	takes(1, 2, true)
 	p.Seek(1)
 	p.Seek(8)
-	if e, n := count(false); e != 0 || n != 0 {
-		t.Errorf("%d events and %d turns were skipped, but returned", e, n)
-	}
+	takes(0, 0, false)
 }
 
 // TestSaveAnnotationsOfTwo: of two programs that show a recording, one does not undo what the other has saved.
