@@ -152,11 +152,7 @@ func TestBadEnrolmentsAreRefused(t *testing.T) {
 		{`{"matching":{"threshold":"90"}}`, "matching.threshold"},
 		{`{"matching":{"exclusive":"yes"}}`, "matching.exclusive"},
 	} {
-		r := h.do("POST", "/v1/live", testKey, strings.NewReader(c.body))
-		var bad protocol.ValidationErrorResponse
-		if err := json.Unmarshal(r.body, &bad); err != nil || r.StatusCode != 400 || len(bad.Errors) != 1 || bad.Errors[0].Field != c.field {
-			t.Errorf("%.80s: %d %s, want field %s", c.body, r.StatusCode, r.body, c.field)
-		}
+		h.do("POST", "/v1/live", testKey, strings.NewReader(c.body)).invalid(t, c.body, c.field)
 	}
 	for _, fine := range []string{`{"voiceprints":null,"matching":null}`, `{"voiceprints":[` + of(strings.Repeat("é", 100), good) + `],"matching":{"threshold":0,"exclusive":false}}`} {
 		h.do("POST", "/v1/live", testKey, strings.NewReader(fine)).hasStatus(t, fine, 200)

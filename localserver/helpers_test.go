@@ -120,6 +120,15 @@ func (r reply) hasStatus(t testing.TB, what string, status int) {
 	}
 }
 
+// invalid checks that a response is 400 because of one field.
+func (r reply) invalid(t testing.TB, what, field string) {
+	t.Helper()
+	var bad protocol.ValidationErrorResponse
+	if err := json.Unmarshal(r.body, &bad); err != nil || r.StatusCode != http.StatusBadRequest || len(bad.Errors) != 1 || bad.Errors[0].Field != field {
+		t.Errorf("%.80s: %d %s, want 400 with the field %s", what, r.StatusCode, r.body, field)
+	}
+}
+
 // apiError checks that a response is a complete ApiError with a status.
 func (r reply) apiError(t testing.TB, status int) protocol.APIError {
 	t.Helper()

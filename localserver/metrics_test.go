@@ -100,7 +100,7 @@ func TestKeptAudio(t *testing.T) {
 	lost.chunks(2)
 	_ = lost.Close()
 	h.becomes(lost.id, protocol.StatusError)
-	h.do("POST", "/v1/media/output", testKey, strings.NewReader(`{"url":"media://live/`+lost.id+`/audio.wav"}`)).apiError(t, 404)
+	h.askFor("output", "media://live/"+lost.id+"/audio.wav").apiError(t, 404)
 }
 
 // Spans name the stream or the job of a request.

@@ -114,10 +114,7 @@ func TestWebhook(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"http://example.com/", "https://10.0.0.1/", "https://[::ffff:169.254.169.254]/", "http://localhost/"} {
-		res := h.do("POST", "/v1/diarize", testKey, strings.NewReader(fmt.Sprintf(`{"url":"media://x","webhook":%q}`, address)))
-		if res.StatusCode != 400 || !strings.Contains(string(res.body), `"webhook"`) {
-			t.Errorf("%s: %d %s", address, res.StatusCode, res.body)
-		}
+		h.do("POST", "/v1/diarize", testKey, strings.NewReader(fmt.Sprintf(`{"url":"media://x","webhook":%q}`, address))).invalid(t, address, "webhook")
 	}
 }
 
@@ -151,9 +148,6 @@ func TestFetch(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"http://localhost/x", "http://example.com/x", "http://[::ffff:7f00:2]/x", "http://2130706433/x"} {
-		res := h.do("POST", "/v1/diarize", testKey, strings.NewReader(fmt.Sprintf(`{"url":%q}`, address)))
-		if res.StatusCode != 400 || !strings.Contains(string(res.body), `"field":"url"`) {
-			t.Errorf("%s: %d %s", address, res.StatusCode, res.body)
-		}
+		h.do("POST", "/v1/diarize", testKey, strings.NewReader(fmt.Sprintf(`{"url":%q}`, address))).invalid(t, address, "url")
 	}
 }
