@@ -175,11 +175,14 @@ func TestFaultsOfHandshakes(t *testing.T) {
 		t.Errorf("%d events after %v", len(events), time.Since(began))
 	}
 
-	never := serve(t, withFaults(t, "no-answer,on=handshake"))
+	var log logBuffer
+	never := serve(t, withFaults(t, "no-answer,on=handshake"), log.use)
 	never.dial.HandshakeTimeout = 500 * time.Millisecond
 	if _, res, err := never.dial.Dial(never.create().URL, nil); res != nil || !isTimeout(err) {
 		t.Errorf("%v %v", res, err)
 	}
+	testkit.Eventually(t, "its line in the log", func() bool { return log.count("status=0") == 1 })
+	testkit.Equal(t, never.metric(`hubbub_requests_total{code="0",method="GET",route="GET /v1/stream/{id}"}`), 1, "requests without a response")
 }
 
 // A server that delays a response can still be stopped, and logs at its start

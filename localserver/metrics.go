@@ -1,7 +1,6 @@
 package localserver
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"net/http"
@@ -128,9 +127,9 @@ func (m *metrics) registerJobs(s *Server) {
 // storeFailed counts a call of the store that failed.
 func (m *metrics) storeFailed(call string) { m.storeErrors.WithLabelValues(call).Inc() }
 
-// observe counts a request that is over.
+// observe counts a request that is over; the status 0 stands for no response.
 func (m *metrics) observe(r *http.Request, status int, took time.Duration) {
-	m.requests.WithLabelValues(route(r), methodLabel(r.Method), strconv.Itoa(cmp.Or(status, http.StatusOK))).Inc()
+	m.requests.WithLabelValues(route(r), methodLabel(r.Method), strconv.Itoa(status)).Inc()
 	m.durations.WithLabelValues(route(r)).Observe(took.Seconds())
 }
 
