@@ -28,9 +28,6 @@ func (p Plan) Wrap(route string, next http.Handler, refuse Refuser, stopping <-c
 		return f.kind.place != atRequest || op == "" || f.on != op && f.on != everyOperation
 	}
 	faults := slices.DeleteFunc(slices.Clone(p), others)
-	if len(faults) == 0 {
-		return next
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, f := range faults {
 			if f.applies() && f.inject(w, r, refuse, stopping) {
