@@ -2,6 +2,7 @@ package certificate
 
 import (
 	"bytes"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"log/slog"
@@ -84,6 +85,32 @@ func pairIn(t *testing.T, cert, key string) *x509.Certificate {
 	}
 	c := testkit.Must(x509.ParseCertificate(first.Bytes))(t)
 	return c
+}
+
+// While files are being replaced, the old certificate stays in use.
+func TestCertificateFilesAreReplaced(t *testing.T) {
+	t.Parallel()
+	dir, at := t.TempDir(), time.Now()
+	cert, key := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	old := pairIn(t, cert, key)
+	c := testkit.Must(Load(Config{Mode: Files, Cert: cert, Key: key}, "", nil, func() time.Time { return at }, slog.New(slog.DiscardHandler)))(t)
+	uses := func(want *x509.Certificate) {
+		t.Helper()
+		at = at.Add(time.Minute)
+		if pair := testkit.Must(c.Config().GetCertificate(nil))(t); !pair.Leaf.Equal(want) {
+			t.Error("another certificate is used")
+		}
+	}
+	uses(old)
+	testkit.NoError(t, os.WriteFile(cert, []byte("not yet"), 0o600))
+	uses(old)
+	replaced, later := pairIn(t, cert, key), at.Add(time.Hour)
+	testkit.NoError(t, os.Chtimes(cert, later, later)) // two versions may be written in one tick of the file system
+	uses(replaced)
+	if c.CAPEM() != nil {
+		t.Error("the operator's certificate is returned as a CA")
+	}
+	testkit.Equal(t, c.Config().MinVersion, tls.VersionTLS12, "the least version of TLS")
 }
 
 // A server may run for longer than its self-signed certificate is valid.
