@@ -14,26 +14,18 @@ import (
 // at any time.
 func (s *Store) SweepMedia(ctx context.Context, now time.Time) (swept int, err error) {
 	defer func() { err = s.report("sweep media", err) }()
-	var expired []string
-	err = each(ctx, s.media.names, namePrefix+">", func(key string, rec mediaRecord) {
-		if rec.expired(now) {
-			expired = append(expired, key)
-		}
-	})
-	if err != nil {
-		return 0, err
-	}
-	for _, key := range expired {
+	expired := func(rec mediaRecord) bool { return rec.expired(now) }
+	swept, err = sweep(ctx, s.media.names, namePrefix, expired, func(key string) (bool, error) {
 		err := s.changeRecord(ctx, key, now, mediaRecord.expired, func(revision uint64) error {
 			return s.media.names.remove(ctx, key, revision) // an earlier record has expired, too
 		})
 		if errors.Is(err, ErrNotFound) { // it was replaced meanwhile
-			continue
+			return false, nil
 		}
-		if err != nil {
-			return swept, err
-		}
-		swept++
+		return err == nil, err
+	})
+	if err != nil {
+		return swept, err
 	}
 	n, err := s.sweepEntries(ctx, now)
 	return swept + n, err
@@ -41,17 +33,21 @@ func (s *Store) SweepMedia(ctx context.Context, now time.Time) (swept int, err e
 
 // sweepEntries removes the unreferenced blobs that have expired.
 func (s *Store) sweepEntries(ctx context.Context, now time.Time) (swept int, err error) {
-	var expired []string
-	err = each(ctx, s.media.names, unreferencedPrefix+">", func(key string, u unreferenced) {
-		if !now.Before(u.Until) {
-			expired = append(expired, key)
+	expired := func(u unreferenced) bool { return !now.Before(u.Until) }
+	return sweep(ctx, s.media.names, unreferencedPrefix, expired, func(key string) (bool, error) { return s.sweepBlob(ctx, key, now) })
+}
+
+// sweep calls remove for the keys with a prefix whose values have expired, and returns how
+// many it removed.
+func sweep[T any](ctx context.Context, b bucket, prefix string, expired func(T) bool, remove func(key string) (bool, error)) (swept int, err error) {
+	var keys []string
+	err = each(ctx, b, prefix+">", func(key string, value T) {
+		if expired(value) {
+			keys = append(keys, key)
 		}
 	})
-	if err != nil {
-		return 0, err
-	}
-	for _, key := range expired {
-		removed, err := s.sweepBlob(ctx, key, now)
+	for _, key := range keys {
+		removed, err := remove(key)
 		if err != nil {
 			return swept, err
 		}
@@ -59,7 +55,7 @@ func (s *Store) sweepEntries(ctx context.Context, now time.Time) (swept int, err
 			swept++
 		}
 	}
-	return swept, nil
+	return swept, err
 }
 
 // sweepBlob removes one blob if its entry has expired and no record refers to
