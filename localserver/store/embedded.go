@@ -47,10 +47,7 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout) // without a deadline, each call has 5 s: too little for a slow disk
 	defer cancel()
-	if err = s.forgetDeliveries(ctx); err == nil {
-		err = s.setUp(ctx, storage)
-	}
-	if err != nil {
+	if err = s.setUp(ctx, storage); err != nil {
 		return fmt.Errorf("the store could not be opened: %w", err)
 	}
 	// The lock excludes other processes: unfinished writes are of an earlier one.

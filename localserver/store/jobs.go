@@ -134,10 +134,17 @@ func (d *Delivery) Extend() error { return d.msg.InProgress() }
 // Return gives the delivery back; it is delivered again after a pause.
 func (d *Delivery) Return(pause time.Duration) error { return d.msg.NakWithDelay(pause) }
 
-// setUpQueues creates the consumers of the queues, or finds them.
+// setUpQueues creates the consumers of the queues, or finds those of a cluster. Those of an
+// embedded store are new: so what an earlier process had received and not finished is
+// delivered again at once.
 func (s *Store) setUpQueues(ctx context.Context) (err error) {
 	s.queues = map[Queue]jetstream.Consumer{}
 	for _, q := range []Queue{RunQueue, HookQueue} {
+		if !s.Shared() {
+			if err = s.js.DeleteConsumer(ctx, jobStream, string(q)); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+				return err
+			}
+		}
 		if s.queues[q], err = s.setUpQueue(ctx, q); err != nil {
 			return err
 		}
@@ -151,18 +158,6 @@ func (s *Store) setUpQueue(ctx context.Context, q Queue) (jetstream.Consumer, er
 		Durable: string(q), FilterSubject: q.subjects(), AckPolicy: jetstream.AckExplicitPolicy,
 		AckWait: JobAckWait, MaxDeliver: -1, MaxAckPending: -1, Replicas: s.replicas,
 	})
-}
-
-// forgetDeliveries makes the queues of an embedded store deliver again at once
-// what an earlier process had received and not finished.
-func (s *Store) forgetDeliveries(ctx context.Context) error {
-	for _, q := range []Queue{RunQueue, HookQueue} {
-		err := s.js.DeleteConsumer(ctx, jobStream, string(q))
-		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) && !errors.Is(err, jetstream.ErrStreamNotFound) {
-			return err
-		}
-	}
-	return nil
 }
 
 // JobMedia is the account under which the outputs of an account's jobs are

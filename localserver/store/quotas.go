@@ -56,23 +56,12 @@ func (s *Store) StreamAvailable(ctx context.Context, account string, now time.Ti
 }
 
 // makeRoom returns ErrQuota unless there are fewer than limit open streams, without those
-// that are over.
+// that are over: their node died, or could not release them. It reads the record of each
+// stream, so it looks for these only when the quota is used up.
 func (s *Store) makeRoom(ctx context.Context, open openStreams, now time.Time, limit int) error {
-	if len(open) >= limit {
-		if err := s.removeEnded(ctx, open, now); err != nil {
-			return err
-		}
+	if len(open) < limit {
+		return nil
 	}
-	if len(open) >= limit {
-		return ErrQuota
-	}
-	return nil
-}
-
-// removeEnded removes the streams that are over: their node died, or could not
-// release them. It reads the record of each stream, so it is called only when
-// the quota is used up.
-func (s *Store) removeEnded(ctx context.Context, open openStreams, now time.Time) error {
 	for id, since := range open {
 		rec, _, err := load[Stream](ctx, s.streams, id)
 		if err != nil && !errors.Is(err, ErrNotFound) {
@@ -81,6 +70,9 @@ func (s *Store) removeEnded(ctx context.Context, open openStreams, now time.Time
 		if err != nil || rec.Status.Over() || rec.Status == Created && now.Sub(since) > quotaGrace {
 			delete(open, id)
 		}
+	}
+	if len(open) >= limit {
+		return ErrQuota
 	}
 	return nil
 }
