@@ -24,25 +24,10 @@ func TestJobWhoseTimeIsOver(t *testing.T) {
 	testkit.NoError(t, err)
 	j.Status, j.Updated = store.JobSucceeded, time.Now().Add(-store.JobTTL)
 	testkit.Must(s.UpdateJob(t.Context(), j, revision))(t)
-	d, err := s.Next(t.Context(), store.RunQueue)
-	testkit.NoError(t, err)
+	d := testkit.Must(s.Next(t.Context(), store.RunQueue))(t)
 	if _, err := runner(t, s, 0, nil).claim(d); !errors.Is(err, errOver) {
 		t.Error(err)
 	}
-}
-
-// deliveredAgain is a store with a job that an attempt has claimed, and its second delivery.
-func deliveredAgain(t *testing.T) (*store.Store, *attempt, *store.Delivery) {
-	t.Helper()
-	s := openStore(t)
-	submit(t, s, newJob("a", "x"))
-	d, err := s.Next(t.Context(), store.RunQueue)
-	testkit.NoError(t, err)
-	a, err := runner(t, s, 0, nil).claim(d)
-	testkit.NoError(t, err)
-	testkit.NoError(t, d.Return(0))
-	d = testkit.Must(s.Next(t.Context(), store.RunQueue))(t)
-	return s, a, d
 }
 
 // oneRecord is a store of the record of one job.
@@ -77,13 +62,12 @@ func TestJobOfAWorkerThatLives(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &oneRecord{job: newJob("a", "x")}
 			d := &store.Delivery{Job: s.job, Again: true}
-			a, err := runner(t, s, 0, nil).claim(d)
-			testkit.NoError(t, err)
+			a := testkit.Must(runner(t, s, 0, nil).claim(d))(t)
 			if renews {
 				time.AfterFunc(renewInterval, func() { testkit.NoError(t, a.write(t.Context())) })
 			}
 			begun := time.Now()
-			_, err = runner(t, s, 0, nil).claim(d)
+			_, err := runner(t, s, 0, nil).claim(d)
 			if want := map[bool]error{true: errTaken}[renews]; err != want || time.Since(begun) != claimTime {
 				t.Errorf("renews %v: %v after %v", renews, err, time.Since(begun))
 			}
@@ -94,12 +78,16 @@ func TestJobOfAWorkerThatLives(t *testing.T) {
 // A Runner that ends does not wait for the worker of a job, and leaves the job to others.
 func TestEndWhileAWorkerIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	s, a, d := deliveredAgain(t)
+	s := openStore(t)
+	submit(t, s, newJob("a", "x"))
+	d := testkit.Must(s.Next(t.Context(), store.RunQueue))(t)
+	a := testkit.Must(runner(t, s, 0, nil).claim(d))(t)
+	testkit.NoError(t, d.Return(0))
+	d = testkit.Must(s.Next(t.Context(), store.RunQueue))(t)
 	r := runner(t, s, 0, nil)
 	r.Stop()
 	r.take(d)
-	d, err := s.Next(t.Context(), store.RunQueue)
-	testkit.NoError(t, err)
+	d = testkit.Must(s.Next(t.Context(), store.RunQueue))(t)
 	if j, revision, err := s.Job(t.Context(), "a", d.Job.ID, time.Now()); err != nil || revision != a.revision {
 		t.Errorf("%+v (%v)", j, err)
 	}
@@ -131,8 +119,7 @@ func TestRecordThatCannotBeRead(t *testing.T) {
 	s := &unread{Store: openStore(t)}
 	r := runner(t, s, 0, nil)
 	submit(t, s, newJob("a", "x"))
-	d, err := s.Next(t.Context(), store.RunQueue)
-	testkit.NoError(t, err)
+	d := testkit.Must(s.Next(t.Context(), store.RunQueue))(t)
 	if a, err := r.claim(d); err != nil || a.job.Status != store.JobRunning {
 		t.Errorf("%v", err)
 	}
@@ -187,8 +174,7 @@ func TestLostResponse(t *testing.T) {
 	r := runner(t, s, 0, nil)
 	for name, want := range map[string]store.JobStatus{"renewed": store.JobSucceeded, "canceled": store.JobCanceled} {
 		id := submit(t, s, newJob("a", "x"))
-		d, err := s.Next(t.Context(), store.RunQueue)
-		testkit.NoError(t, err)
+		d := testkit.Must(s.Next(t.Context(), store.RunQueue))(t)
 		a := testkit.Must(r.claim(d))(t)
 		s.lose, a.job.Progress = true, 0.5
 		if err := a.write(t.Context()); err == nil {

@@ -43,8 +43,7 @@ func TestWebhookWithoutStore(t *testing.T) {
 		bodies <- r.Header.Get("X-Retry-Num") + string(raw)
 	}))
 	defer receiver.Close()
-	hosts, err := outbound.ParseHosts([]string{"127.0.0.1"})
-	testkit.NoError(t, err)
+	hosts := testkit.Must(outbound.ParseHosts([]string{"127.0.0.1"}))(t)
 	s := &unreadable{Store: openStore(t)}
 	r := start(t, Options{Store: s, Hooks: outbound.Policy{Hosts: hosts}, Logger: slog.New(slog.DiscardHandler)})
 	for failure, want := range map[error]string{

@@ -19,8 +19,7 @@ import (
 
 func hosts(t *testing.T, list ...string) Hosts {
 	t.Helper()
-	h := testkit.Must(ParseHosts(list))(t)
-	return h
+	return testkit.Must(ParseHosts(list))(t)
 }
 
 func TestPrivateAddressesAreNotPublic(t *testing.T) {

@@ -16,8 +16,7 @@ func TestCountersSlide(t *testing.T) {
 	ctx := context.Background()
 	take := func(key string, after time.Duration) Count {
 		t.Helper()
-		c := testkit.Must(s.Take(ctx, key, noon.Add(after), 3, time.Minute))(t)
-		return c
+		return testkit.Must(s.Take(ctx, key, noon.Add(after), 3, time.Minute))(t)
 	}
 	for i, c := range []struct {
 		after time.Duration

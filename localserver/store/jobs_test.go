@@ -26,8 +26,7 @@ func next(t *testing.T, s *Store) *Delivery {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	d := testkit.Must(s.Next(ctx, RunQueue))(t)
-	return d
+	return testkit.Must(s.Next(ctx, RunQueue))(t)
 }
 
 func TestJobRecords(t *testing.T) {

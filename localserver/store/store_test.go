@@ -244,8 +244,7 @@ func TestTimesToLive(t *testing.T) {
 func TestExpiryRemoves(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
-	kv, err := s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "short", TTL: time.Second, Storage: jetstream.MemoryStorage})
-	testkit.NoError(t, err)
+	kv := testkit.Must(s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "short", TTL: time.Second, Storage: jetstream.MemoryStorage}))(t)
 	s.streams = bucket{kv: kv}
 	testkit.NoError(t, s.Create(ctx, record("s1"), "secret"))
 	testkit.Must(s.Get(ctx, "s1"))(t)

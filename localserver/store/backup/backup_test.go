@@ -32,8 +32,7 @@ func connect(t *testing.T, dir string) jetstream.JetStream {
 	t.Cleanup(func() { testkit.NoError(t, server.Stop()) })
 	conn := testkit.Must(nats.Connect("", nats.InProcessServer(server)))(t)
 	t.Cleanup(conn.Close)
-	js := testkit.Must(jetstream.New(conn))(t)
-	return js
+	return testkit.Must(jetstream.New(conn))(t)
 }
 
 // filled is a data folder with a bucket, an empty stream and files, and its backup.
