@@ -94,10 +94,10 @@ type Certificate struct {
 	now       func() time.Time
 	renew     func() (*Certificate, error) // replaces a self-signed one in a folder that has expired; nil for others
 
-	mu       sync.Mutex
-	pair     *tls.Certificate
-	checked  time.Time
-	versions [2]fileVersion // of the loaded files
+	mu      sync.Mutex
+	pair    *tls.Certificate
+	checked time.Time
+	loaded  [sha256.Size]byte // hash of the loaded files
 }
 
 // Load returns the certificate of the configured mode for the hosts, nil for Off. A
@@ -268,12 +268,6 @@ func (c *Certificate) Config() *tls.Config {
 // changes, and how often the renewal of an expired one is tried, at most.
 const fileCheckInterval = time.Second
 
-// fileVersion distinguishes the versions of a file.
-type fileVersion struct {
-	size  int64
-	mtime time.Time
-}
-
 // loadFiles reads both files. Errors carry a hint.
 func loadFiles(cert, key string, log *slog.Logger, now func() time.Time) (*Certificate, error) {
 	c := &Certificate{cert: cert, key: key, log: log, now: now}
@@ -291,31 +285,28 @@ func loadFiles(cert, key string, log *slog.Logger, now func() time.Time) (*Certi
 // only user of c.
 func (c *Certificate) load() error {
 	c.checked = c.now()
-	versions, err := c.stat()
-	if err != nil || versions == c.versions {
-		return err
-	}
-	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	cert, err := os.ReadFile(c.cert)
 	if err != nil {
 		return err
 	}
-	c.pair, c.versions = &pair, versions
+	key, err := os.ReadFile(c.key)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(slices.Concat(cert, key))
+	if sum == c.loaded {
+		return nil
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return err
+	}
+	c.pair, c.loaded = &pair, sum
 	c.log.Info("TLS certificate loaded", "fingerprint", fingerprint(pair.Leaf), "expires", pair.Leaf.NotAfter)
 	if c.checked.After(pair.Leaf.NotAfter) {
 		c.log.Warn("the TLS certificate has expired: clients refuse it until its files are replaced", "file", c.cert)
 	}
 	return nil
-}
-
-func (c *Certificate) stat() (v [2]fileVersion, err error) {
-	for i, name := range []string{c.cert, c.key} {
-		info, err := os.Stat(name)
-		if err != nil {
-			return v, err
-		}
-		v[i] = fileVersion{info.Size(), info.ModTime()}
-	}
-	return v, nil
 }
 
 // current is the certificate for the next handshake. It stays the old one while
