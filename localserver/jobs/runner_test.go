@@ -230,6 +230,7 @@ func TestClaims(t *testing.T) {
 		"returned":         {func(j *store.Job) { j.Status = store.JobPending; j.Attempts = 2 }, nil},
 		"its node died":    {func(j *store.Job) { j.Status = store.JobRunning }, nil},
 		"ended":            {func(j *store.Job) { j.Status = store.JobSucceeded }, errOver},
+		"its time is over": {func(j *store.Job) { j.Status, j.Updated = store.JobSucceeded, time.Now().Add(-store.JobTTL) }, errOver},
 		"canceled":         {func(j *store.Job) { j.Status = store.JobCanceled }, errOver},
 		"ends its servers": {func(j *store.Job) { j.Status, j.Attempts = store.JobPending, maxAttempts }, errEnded},
 	} {
@@ -243,6 +244,7 @@ func TestClaims(t *testing.T) {
 		}
 		now, _, err := s.Job(t.Context(), "a", j.ID, time.Now())
 		switch {
+		case c.want == errOver:
 		case err != nil:
 			t.Fatal(err)
 		case c.want == nil && (now.Status != store.JobRunning || now.Attempts != j.Attempts+1 || a.id == "" || now.Attempt != a.id):

@@ -2,24 +2,17 @@ package jobs
 
 import (
 	"log/slog"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"hubbub/localserver/store"
+	"hubbub/protocol/testkit"
 )
 
 // TestNoSpace: the audio of a job leaves the space on the disk that streams need.
 func TestNoSpace(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts mount")
-	}
+	disk := testkit.SmallDisk(t, "16m")
 	t.Parallel()
-	disk := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", disk).CombinedOutput(); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v %s", err, out)
-	}
-	t.Cleanup(func() { _ = exec.Command("umount", "-l", disk).Run() })
 	s := openStore(t)
 	put(t, s, "a", "large", silence(15<<19)) // 15 MiB, of which an eighth of the disk remains free
 	put(t, s, "a", "small", silence(16000))

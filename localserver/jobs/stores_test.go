@@ -15,32 +15,21 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-// A job whose record is too old to be read does not run again.
-func TestJobWhoseTimeIsOver(t *testing.T) {
-	t.Parallel()
-	s := openStore(t)
-	id := submit(t, s, newJob("a", "x"))
-	j, revision, err := s.Job(t.Context(), "a", id, time.Now())
-	testkit.NoError(t, err)
-	j.Status, j.Updated = store.JobSucceeded, time.Now().Add(-store.JobTTL)
-	testkit.Must(s.UpdateJob(t.Context(), j, revision))(t)
-	d := testkit.Must(s.Next(t.Context(), store.RunQueue))(t)
-	if _, err := runner(t, s, 0, nil).claim(d); !errors.Is(err, errOver) {
-		t.Error(err)
-	}
-}
-
 // oneRecord is a store of the record of one job.
 type oneRecord struct {
 	Store
 	mu       sync.Mutex
 	job      store.Job
 	revision uint64
+	unread   bool // until it is written
 }
 
 func (s *oneRecord) Job(context.Context, string, string, time.Time) (store.Job, uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.unread {
+		return store.Job{}, s.revision, store.ErrNotFound
+	}
 	return s.job, s.revision, nil
 }
 
@@ -50,7 +39,7 @@ func (s *oneRecord) UpdateJob(_ context.Context, j store.Job, revision uint64) (
 	if revision != s.revision {
 		return 0, store.ErrConflict
 	}
-	s.job = j
+	s.job, s.unread = j, false
 	s.revision++
 	return s.revision, nil
 }
@@ -93,35 +82,13 @@ func TestEndWhileAWorkerIsWaitedFor(t *testing.T) {
 	}
 }
 
-// unread is a store in which a record cannot be read until it is written again.
-type unread struct {
-	*store.Store
-	written bool
-}
-
-func (u *unread) Job(ctx context.Context, account, id string, now time.Time) (store.Job, uint64, error) {
-	j, revision, err := u.Store.Job(ctx, account, id, now)
-	if err == nil && !u.written {
-		return store.Job{}, revision, store.ErrNotFound
-	}
-	return j, revision, err
-}
-
-func (u *unread) UpdateJob(ctx context.Context, j store.Job, revision uint64) (uint64, error) {
-	next, err := u.Store.UpdateJob(ctx, j, revision)
-	u.written = u.written || err == nil
-	return next, err
-}
-
 // TestRecordThatCannotBeRead: the queue has the job, so it runs.
 func TestRecordThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	s := &unread{Store: openStore(t)}
-	r := runner(t, s, 0, nil)
-	submit(t, s, newJob("a", "x"))
-	d := testkit.Must(s.Next(t.Context(), store.RunQueue))(t)
-	if a, err := r.claim(d); err != nil || a.job.Status != store.JobRunning {
-		t.Errorf("%v", err)
+	d := &store.Delivery{Job: newJob("a", "x")}
+	a, err := runner(t, &oneRecord{unread: true, revision: 7}, 0, nil).claim(d)
+	if err != nil || a.job.ID != d.Job.ID || a.job.Status != store.JobRunning {
+		t.Errorf("%+v, %v", a.job, err)
 	}
 }
 

@@ -220,12 +220,16 @@ func TestCheck(t *testing.T) {
 	}
 	s := open(t, dir)
 	testkit.Equal(t, s.Damaged(), 0)
-	if _, err := datafolder.Check(dir); err == nil || !strings.Contains(err.Error(), "in use") {
-		t.Errorf("check beside a server: %v", err)
+	for name, beside := range map[string]func() error{
+		"another store": func() error { _, err := Open(t.Context(), Options{Dir: dir}); return err },
+		"a check":       func() error { _, err := datafolder.Check(dir); return err },
+		"a purge":       func() error { _, err := datafolder.Purge(dir, true); return err },
+	} {
+		if err := beside(); err == nil || !strings.Contains(err.Error(), "in use") || hint.Of(err) == "" {
+			t.Errorf("%s beside a server: %v", name, err)
+		}
 	}
-	if _, err := datafolder.Purge(dir, true); err == nil || !strings.Contains(err.Error(), "in use") {
-		t.Errorf("purge beside a server: %v", err)
-	}
+	testkit.Must(s.Get(t.Context(), "s1"))(t)
 	if _, err := datafolder.Check(t.TempDir()); hint.Of(err) == "" {
 		t.Errorf("check of an empty folder: %v", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,23 +11,6 @@ import (
 	"hubbub/protocol/hint"
 	"hubbub/protocol/testkit"
 )
-
-func TestFolderIsLocked(t *testing.T) {
-	dir := t.TempDir()
-	first := open(t, dir)
-	_, err := Open(context.Background(), Options{Dir: dir})
-	if err == nil || !strings.Contains(err.Error(), "in use") || hint.Of(err) == "" {
-		t.Fatalf("second store on the same folder: %v", err)
-	}
-	if err := first.Create(context.Background(), record("s1"), "secret"); err != nil {
-		t.Fatalf("the first store no longer works: %v", err)
-	}
-	testkit.NoError(t, first.Close())
-	second := open(t, dir)
-	if _, err := second.Get(context.Background(), "s1"); err != nil {
-		t.Fatalf("after reopening: %v", err)
-	}
-}
 
 func TestInvalidFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")

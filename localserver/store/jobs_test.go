@@ -1,11 +1,9 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -200,18 +198,6 @@ func TestRequestIsErased(t *testing.T) {
 	dir := t.TempDir()
 	s := testkit.Must(Open(t.Context(), Options{Dir: dir}))(t)
 	const secret = "voiceprint-of-a-person"
-	stored := func() (found bool) {
-		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return nil // removed meanwhile
-			}
-			raw, _ := os.ReadFile(path)
-			found = found || bytes.Contains(raw, []byte(secret))
-			return nil
-		})
-		testkit.NoError(t, err)
-		return found
-	}
 	for _, id := range []string{"j1", "j2", "j3"} {
 		j := job(id)
 		j.Request = json.RawMessage(`"` + secret + `"`)
@@ -220,7 +206,7 @@ func TestRequestIsErased(t *testing.T) {
 	if err := s.CreateJob(t.Context(), job("j4")); err != nil { // keeps their file
 		t.Fatal(err)
 	}
-	if !stored() {
+	if !onDisk(t, dir, secret) {
 		t.Fatal("the request is not stored")
 	}
 	// The first one ends, the second one is canceled before it begins, the third one
@@ -248,11 +234,11 @@ func TestRequestIsErased(t *testing.T) {
 	if n, failed := s.Queued(t.Context(), RunQueue); n != 1 || err != nil || failed != nil {
 		t.Errorf("%d queued (%v, %v)", n, err, failed)
 	}
-	if stored() {
+	if onDisk(t, dir, secret) {
 		t.Error("the request can be read")
 	}
 	testkit.NoError(t, s.Close())
-	if stored() {
+	if onDisk(t, dir, secret) {
 		t.Error("the request can be read after the server has ended")
 	}
 }

@@ -65,10 +65,17 @@ func filled(t *testing.T) (dir string, whole []byte) {
 // A folder that was made from a backup has what the first one had, except what is of
 // no use to another process.
 func TestWriteAndRestore(t *testing.T) {
-	_, whole := filled(t)
+	dir, whole := filled(t)
 	file, to := filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "new")
 	testkit.NoError(t, os.WriteFile(file, whole, 0o600))
 	testkit.NoError(t, Verify(file))
+	if err := Verify(file + "x"); hint.Of(err) == "" || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if err := Restore(file, dir, slog.New(slog.DiscardHandler)); err == nil || hint.Of(err) == "" || !strings.Contains(err.Error(), "not empty") {
+		t.Errorf("into a folder in use: %v", err)
+	}
+	testkit.Must(os.Stat(filepath.Join(dir, "keys", "one.pem")))(t)
 	testkit.NoError(t, Restore(file, to, slog.New(slog.DiscardHandler)))
 	var files []string
 	err := filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
@@ -94,23 +101,6 @@ func TestWriteAndRestore(t *testing.T) {
 	}
 	if empty, err := js.Stream(context.Background(), "EMPTY"); err != nil || empty.CachedInfo().State.Msgs != 0 {
 		t.Errorf("%+v %v", empty, err)
-	}
-}
-
-// A backup is restored into a folder that is empty or does not exist.
-func TestRestoreIntoAFolderInUse(t *testing.T) {
-	dir, whole := filled(t)
-	file := filepath.Join(t.TempDir(), "backup")
-	testkit.NoError(t, os.WriteFile(file, whole, 0o600))
-	err := Restore(file, dir, slog.New(slog.DiscardHandler))
-	if hint.Of(err) == "" || !strings.Contains(err.Error(), "not empty") {
-		t.Error(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "keys", "one.pem")); err != nil {
-		t.Error(err)
-	}
-	if err := Verify(file + "x"); hint.Of(err) == "" || !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file that is not there: %v", err)
 	}
 }
 
