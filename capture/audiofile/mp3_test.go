@@ -18,8 +18,7 @@ import (
 // 0.5 s of silence, encoded by LAME; those of 11,025 and 12,000 Hz are MPEG-2.5.
 func mp3File(t testing.TB, name string) []byte {
 	t.Helper()
-	b := testkit.Must(os.ReadFile(filepath.Join("testdata", name)))(t)
-	return b
+	return testkit.Must(os.ReadFile(filepath.Join("testdata", name)))(t)
 }
 
 // TestMP3 checks tone, length and time, with and without LAME's tag.

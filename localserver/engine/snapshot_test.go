@@ -49,10 +49,7 @@ func TestSnapshotKeepsTheLabels(t *testing.T) {
 	}
 	x := enginetest.Demo(t)
 	run := func(e *Engine, x []float32) []Event { return e.Flush(e.Push(x, nil)) }
-	fresh := func() *Engine {
-		e := testkit.Must(New(Config{}))(t)
-		return e
-	}
+	fresh := func() *Engine { return testkit.Must(New(Config{}))(t) }
 	// One run in one, which leaves a snapshot at each cut.
 	type cut struct {
 		seconds, again float64
@@ -100,10 +97,7 @@ func TestBadSnapshots(t *testing.T) {
 	if len(good) > 192<<10 { // 8 speakers and 600 segments; the store takes 256 KiB
 		t.Errorf("%d bytes", len(good))
 	}
-	fresh := func() *Engine {
-		e := testkit.Must(New(Config{}))(t)
-		return e
-	}
+	fresh := func() *Engine { return testkit.Must(New(Config{}))(t) }
 	testkit.NoError(t, fresh().RestoreSnapshot(good))
 	for i := range good {
 		if i > 60 && i < len(good)-60 && i%97 != 0 {

@@ -13,8 +13,7 @@ import (
 // example is the input of three speakers and what PyTorch makes of it.
 func example(t testing.TB) (in Input, want []float32) {
 	t.Helper()
-	data := testkit.Must(os.ReadFile("../testdata/decoder.hubw"))(t)
-	f := weights.MustRead(data)
+	f := weights.MustRead(testkit.Must(os.ReadFile("../testdata/decoder.hubw"))(t))
 	const frames = 160
 	for v := f.Tensor("frames", frames, 2); len(v) > 0; v = v[2:] {
 		in.Frames = append(in.Frames, Frame{v[0], v[1]})

@@ -10,16 +10,9 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-// vectors are the stored outputs of PyTorch for a synthetic signal.
-func vectors(t *testing.T) *weights.File {
-	t.Helper()
-	data := testkit.Must(os.ReadFile("../testdata/parity.hubw"))(t)
-	return weights.MustRead(data)
-}
-
+// TestParity compares with the stored outputs of PyTorch for a synthetic signal.
 func TestParity(t *testing.T) {
-	f := weights.Default()
-	p := vectors(t)
+	f, p := weights.Default(), weights.MustRead(testkit.Must(os.ReadFile("../testdata/parity.hubw"))(t))
 	if p.Version() != f.Version() {
 		t.Fatalf("vectors of version %s, weights of version %s", p.Version(), f.Version())
 	}

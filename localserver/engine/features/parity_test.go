@@ -11,8 +11,7 @@ import (
 
 // TestParity compares with what PyTorch and SciPy make of a synthetic signal.
 func TestParity(t *testing.T) {
-	data := testkit.Must(os.ReadFile("../testdata/parity.hubw"))(t)
-	p := weights.MustRead(data)
+	p := weights.MustRead(testkit.Must(os.ReadFile("../testdata/parity.hubw"))(t))
 	signal := p.Tensor("signal", 6*SampleRate)
 	n := Frames(len(signal))
 	logmel, want := p.Tensor("logmel", n, Bands), p.Tensor("frames", n, Bands)

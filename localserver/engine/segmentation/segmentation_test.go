@@ -38,8 +38,7 @@ func off(got, want float32) float64 {
 
 // TestParity compares every stage with PyTorch on a stored synthetic signal.
 func TestParity(t *testing.T) {
-	data := testkit.Must(os.ReadFile("../testdata/parity.hubw"))(t)
-	r := weights.MustRead(data)
+	r := weights.MustRead(testkit.Must(os.ReadFile("../testdata/parity.hubw"))(t))
 	x := r.Tensor("frames", 598, bands)
 	check := func(what string, worst float64) {
 		t.Helper()

@@ -18,8 +18,7 @@ func cut(x []float32, from, to float64) []float32 { return x[int(from*rate):int(
 
 func made(t *testing.T, samples []float32) Voiceprint {
 	t.Helper()
-	v := testkit.Must(Make(samples))(t)
-	return v
+	return testkit.Must(Make(samples))(t)
 }
 
 // TestPeopleAreToldApart enrols three people of the demo and compares them with
