@@ -13,14 +13,19 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-// stereoWAV has a tone of 500 Hz on its first channel and of 1500 Hz on its second.
-func stereoWAV(rate, n int) []byte {
+// twoTones has a tone of 500 Hz on its first channel and of 1500 Hz on its second.
+func twoTones(rate, n int) []float32 {
 	a, b := capturetest.Tone(rate, 500, n), capturetest.Tone(rate, 1500, n)
 	both := make([]float32, 2*n)
 	for i := range n {
 		both[2*i], both[2*i+1] = a[i], b[i]
 	}
-	file, le := audiofile.WAV(both), binary.LittleEndian
+	return both
+}
+
+// stereoWAV is twoTones as a file.
+func stereoWAV(rate, n int) []byte {
+	file, le := audiofile.WAV(twoTones(rate, n)), binary.LittleEndian
 	le.PutUint16(file[22:], 2) // channels
 	le.PutUint32(file[24:], uint32(rate))
 	le.PutUint32(file[28:], uint32(4*rate)) // bytes in a second
@@ -34,11 +39,7 @@ func TestChannels(t *testing.T) {
 	path := write(t, "two.wav", stereoWAV(44100, 44100))
 	device := func(selected Channels) Source {
 		d := &fakeDevice{rate: 44100, channels: 2, demand: make(chan struct{}, 50), failAt: 11}
-		x := stereoWAV(44100, 44100)[44:]
-		d.frames = make([]float32, len(x)/2)
-		for i := range d.frames {
-			d.frames[i] = float32(int16(binary.LittleEndian.Uint16(x[2*i:]))) / 32768
-		}
+		d.frames = twoTones(44100, 44100)
 		for range 12 {
 			d.demand <- struct{}{}
 		}

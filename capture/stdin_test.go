@@ -13,16 +13,14 @@ import (
 	"testing/iotest"
 	"time"
 
+	"hubbub/capture/audiofile"
 	"hubbub/capture/capturetest"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/testkit"
 )
 
 func rawFloats(x []float32) []byte {
-	var b []byte
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
+	b, _ := binary.Append(nil, binary.LittleEndian, x)
 	return b
 }
 
@@ -89,17 +87,13 @@ func TestRawInputThatEndsWithinASample(t *testing.T) {
 }
 
 func TestInputThatIsNoAudio(t *testing.T) {
-	var pcm []byte // 16-bit samples are no floats
-	for _, v := range capturetest.Tone(SampleRate, 440, 3000) {
-		pcm = binary.LittleEndian.AppendUint16(pcm, uint16(int16(v*20000)))
-	}
 	for name, c := range map[string]struct {
 		b    []byte
 		want string
 	}{
 		"nothing": {nil, "is empty"},
 		"text":    {[]byte("hello\n"), "is text"},
-		"16 bits": {pcm, "neither WAV nor raw"},
+		"16 bits": {audiofile.AppendPCM16(nil, capturetest.Tone(SampleRate, 440, 3000)), "neither WAV nor raw"},
 		"ogg":     {append([]byte("OggS"), make([]byte, 99)...), "Ogg"},
 	} {
 		_, err := openReader(t, bytes.NewReader(c.b))
@@ -115,11 +109,7 @@ func TestRawInputThatBeginsWithSilence(t *testing.T) {
 	src := testkit.Must(openReader(t, bytes.NewReader(rawFloats(x))))(t)
 	capturetest.Same(t, "floats", readAll(t, src, 333), x, 0)
 
-	var pcm []byte
-	for _, v := range x {
-		pcm = binary.LittleEndian.AppendUint16(pcm, uint16(int16(v*20000)))
-	}
-	src = testkit.Must(openReader(t, &pieces{r: bytes.NewReader(pcm)}))(t)
+	src = testkit.Must(openReader(t, &pieces{r: bytes.NewReader(audiofile.AppendPCM16(nil, x))}))(t)
 	if got, err := drain(src, 333); err == nil || !strings.Contains(err.Error(), "neither WAV nor raw") || hint.Of(err) == "" {
 		t.Errorf("16 bits: %d samples, %v", len(got), err)
 	}
