@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from scipy.signal import lfilter
 import features as FT
-from networks import CHANNELS, TRUNK, Embedder, Segmenter, pool_many
+from networks import CHANNELS, TRUNK, WINDOW, Embedder, Segmenter, pool_many
 
 ORDER = {
     'features': (
@@ -115,82 +115,90 @@ def stored(tensors):
     return [(n, t.astype(np.float16 if half(n, t) else np.float32)) for n, t in o]
 
 
+GRU = [  # (name, parameter of PyTorch's)
+    ('seg.gru.%s.%s' % (d, n), p + s)
+    for d, s in (('fw', ''), ('bw', '_reverse'))
+    for n, p in (('wih', 'weight_ih_l0'), ('whh', 'weight_hh_l0'), ('bih', 'bias_ih_l0'), ('bhh', 'bias_hh_l0'))
+]
+
+
+def layers(emb, seg):
+    """-> [(name, layer, the batch norm after it or None)] in the order of the file"""
+    o = [('emb.stem', emb.stem, emb.bn0)]
+    for k, b in enumerate(emb.blocks):
+        o += [('emb.blk%d.c1' % k, b.c1, b.b1), ('emb.blk%d.c2' % k, b.c2, b.b2)]
+        if b.sc is not None:
+            o.append(('emb.blk%d.sc' % k, b.sc, b.bs))
+    o += [('emb.att1', emb.att1, None), ('emb.att2', emb.att2, None), ('emb.fc', emb.fc, emb.bno)]
+    o += [('seg.c1', seg.c1, seg.n1), ('seg.c2', seg.c2, seg.n2), ('seg.proj', seg.proj, seg.np)]
+    for k, b in enumerate(seg.blocks):
+        o += [('seg.blk%d.a' % k, b.a, b.n), ('seg.blk%d.b' % k, b.b, None)]
+    return o + [('seg.gru', seg.gru, None), ('seg.l1', seg.l1, None), ('seg.l2', seg.l2, None)]
+
+
 def tensors_of(emb, seg, prior):
     o = [('feat.window', FT.HANN), ('feat.mel', FT.MEL), ('feat.prior', np.asarray(prior, np.float32))]
-    o += [('emb.stem', folded(emb.stem, emb.bn0))]
-    for k, b in enumerate(emb.blocks):
-        o += [('emb.blk%d.c1' % k, folded(b.c1, b.b1)), ('emb.blk%d.c2' % k, folded(b.c2, b.b2))]
-        if b.sc is not None:
-            o += [('emb.blk%d.sc' % k, folded(b.sc, b.bs))]
-    o += [('emb.att1', plain(emb.att1)), ('emb.att2', plain(emb.att2))]
-    gp, bp = affine(emb.bnp)
-    go, bo = affine(emb.bno)
-    w = emb.fc.weight.detach().double()
-    o += [('emb.fc', ((go[:, None] * w * gp[None]).float().numpy(), (go * (w @ bp) + bo).float().numpy()))]
-    o += [('seg.c1', folded(seg.c1, seg.n1)), ('seg.c2', folded(seg.c2, seg.n2))]
-    o += [('seg.proj', folded(seg.proj, seg.np))]
-    for k, b in enumerate(seg.blocks):
-        o += [('seg.blk%d.a' % k, folded(b.a, b.n)), ('seg.blk%d.b' % k, plain(b.b))]
-    for d, s in (('fw', ''), ('bw', '_reverse')):
-        for n, p in (('wih', 'weight_ih_l0'), ('whh', 'weight_hh_l0'), ('bih', 'bias_ih_l0'), ('bhh', 'bias_hh_l0')):
-            o.append(('seg.gru.%s.%s' % (d, n), getattr(seg.gru, p + s).detach().numpy()))
-    return stored(o + [('seg.l1', plain(seg.l1)), ('seg.l2', plain(seg.l2))])
+    for name, layer, bn in layers(emb, seg):
+        if layer is seg.gru:
+            o += [(n, getattr(layer, p).detach().numpy()) for n, p in GRU]
+        elif layer is emb.fc:  # between two batch norms
+            (gp, bp), (go, bo), w = affine(emb.bnp), affine(bn), layer.weight.detach().double()
+            o.append((name, ((go[:, None] * w * gp[None]).float().numpy(), (go * (w @ bp) + bo).float().numpy())))
+        else:
+            o.append((name, folded(layer, bn) if bn else plain(layer)))
+    return stored(o)
 
 
-def run(w, f, keep):
-    """The exported tensors applied to normalised frames f [T, 64], written out plainly: -> trunk [TRUNK, T'], stream
-    [T', 96], all stages in keep"""
-    t = {k: torch.from_numpy(v.astype(np.float32)) for k, v in w.items()}
-    y = F.relu(F.conv2d(torch.from_numpy(f).t()[None, None], t['emb.stem.w'], t['emb.stem.b'], 2, 1))
-    keep['emb.stem'] = y[0]
-    for k, s in enumerate(((1, 1), (2, 2), (1, 1), (2, 1), (1, 1))):
-        p = 'emb.blk%d.' % k
-        z = F.conv2d(F.relu(F.conv2d(y, t[p + 'c1.w'], t[p + 'c1.b'], s, 1)), t[p + 'c2.w'], t[p + 'c2.b'], 1, 1)
-        y = F.relu(z + (F.conv2d(y, t[p + 'sc.w'], t[p + 'sc.b'], s) if p + 'sc.w' in t else y))
-        keep['emb.blk%d' % k] = y[0]
-    h = y.flatten(1, 2)
-    a = F.relu(F.conv1d(torch.from_numpy(f).t()[None], t['seg.c1.w'], t['seg.c1.b'], 2, 2))
-    c = F.conv1d(a, t['seg.c2.w'], t['seg.c2.b'], 2, 2)
-    p = F.conv1d(h, t['seg.proj.w'][..., None], t['seg.proj.b'])
-    x = F.relu(c + p)
-    keep.update({'seg.c1': a[0], 'seg.c2': c[0], 'seg.proj': p[0], 'seg.x0': x[0]})
-    for k in range(5):
-        q = 'seg.blk%d.' % k
-        x = x + F.conv1d(
-            F.relu(F.conv1d(x, t[q + 'a.w'], t[q + 'a.b'], 1, 2**k, 2**k)), t[q + 'b.w'][..., None], t[q + 'b.b']
-        )
-        keep['seg.blk%d' % k] = x[0]
-    return h[0], x[0].t()
+def networks_of(tensors):
+    """exported tensors -> embedder, segmenter; the batch norms that were folded become y = x + b"""
+    emb, seg = Embedder().eval(), Segmenter().eval()
+    t = {k: torch.from_numpy(v.astype(np.float32)) for k, v in tensors.items()}
+
+    def shift(bn, b):
+        bn.weight.data.fill_(1.0)
+        bn.bias.data.copy_(b)
+        bn.running_mean.zero_()
+        bn.running_var.fill_(1.0 - bn.eps)
+
+    for name, layer, bn in layers(emb, seg):
+        if layer is seg.gru:
+            for n, p in GRU:
+                getattr(layer, p).data.copy_(t[n])
+            continue
+        layer.weight.data.copy_(t[name + '.w'].view_as(layer.weight))
+        if bn:
+            shift(bn, t[name + '.b'])
+        else:
+            layer.bias.data.copy_(t[name + '.b'])
+    shift(emb.bnp, torch.zeros(2 * TRUNK))
+    return emb, seg
 
 
-def head(w, h, m):
-    t = {k: torch.from_numpy(v.astype(np.float32)) for k, v in w.items() if k.startswith('emb.')}
-    m = torch.from_numpy(m)
-    e = t['emb.att2.w'] @ torch.tanh(t['emb.att1.w'] @ h + t['emb.att1.b'][:, None]) + t['emb.att2.b'][:, None]
-    e = e.masked_fill((m <= 0)[None], -1e4)
-    a = torch.exp(e - e.amax(1, keepdim=True)) * m
-    a = a / a.sum(1, keepdim=True)
-    mu = (a * h).sum(1)
-    sd = ((a * h * h).sum(1) - mu * mu).clamp_min(1e-5).sqrt()
-    return F.normalize(t['emb.fc.w'] @ torch.cat([mu, sd]) + t['emb.fc.b'], dim=0)
+@torch.no_grad()
+def stages(emb, seg, f, masks):
+    """frames f [T, 64], masks [n, T'] -> {name: what the stage makes of them}, time is the last axis"""
+    keep, hooks = {}, []
 
+    def hook(module, name, activation=lambda y: y):
+        hooks.append(module.register_forward_hook(lambda _, x, y: keep.update({name: activation(y)[0]})))
 
-def window(w, x):
-    """stream [n, 96] -> GRU [n, 192], log posteriors [2n, 7]"""
-    t = {k: torch.from_numpy(v.astype(np.float32)) for k, v in w.items() if k.startswith('seg.')}
-    out = []
-    for d in ('fw', 'bw'):
-        p = 'seg.gru.%s.' % d
-        s, ys = torch.zeros(96), []
-        for i in range(len(x)) if d == 'fw' else range(len(x) - 1, -1, -1):
-            u, v = t[p + 'wih'] @ x[i] + t[p + 'bih'], t[p + 'whh'] @ s + t[p + 'bhh']
-            r, z = torch.sigmoid(u[:96] + v[:96]), torch.sigmoid(u[96:192] + v[96:192])
-            s = (1 - z) * torch.tanh(u[192:] + r * v[192:]) + z * s
-            ys.append(s)
-        out.append(torch.stack(ys if d == 'fw' else ys[::-1]))
-    g = torch.cat(out, 1)
-    y = F.relu(g @ t['seg.l1.w'].t() + t['seg.l1.b']) @ t['seg.l2.w'].t() + t['seg.l2.b']
-    return g, F.log_softmax(y.view(-1, 7), 1)
+    hook(emb.bn0, 'emb.stem', F.relu)
+    hook(seg.n1, 'seg.c1', F.relu)
+    hook(seg.n2, 'seg.c2')
+    hook(seg.np, 'seg.proj')
+    for name, net in (('emb', emb), ('seg', seg)):
+        for k, b in enumerate(net.blocks):
+            hook(b, '%s.blk%d' % (name, k))
+    hook(seg.gru, 'seg.gru', lambda y: y[0])
+    x = torch.from_numpy(f)[None]
+    h = emb.trunk(x)
+    s = seg.stream(x, h)
+    keep.update({'trunk': h[0], 'seg.stream': s[0], 'seg.logp': seg.window(s[:, -WINDOW:])[0]})
+    keep['seg.x0'] = F.relu(keep['seg.c2'] + keep['seg.proj'])
+    keep['embeddings'] = emb.head(pool_many(emb, h, torch.from_numpy(masks)[None])[0])
+    for handle in hooks:
+        handle.remove()
+    return {k: v.numpy() for k, v in keep.items()}
 
 
 def test_signal(seconds=6):
@@ -217,32 +225,18 @@ def test_signal(seconds=6):
     return out.astype(np.float16).astype(np.float32)
 
 
-def parity(w, path, version):
+def parity(tensors, path, version):
     x = test_signal()
-    f, lm, _ = FT.stream(FT.power(x), w['feat.prior'])
-    keep = {}
-    h, s = run(w, f, keep)
-    g, lp = window(w, s[-125:])
-    T = h.shape[1]
-    masks = np.zeros((2, T), np.float32)
+    f, lm, _ = FT.stream(FT.power(x), tensors['feat.prior'])
+    masks = np.zeros((2, -(-len(f) // 4)), np.float32)
     masks[0, 5:53] = 1
     masks[0, 30] = 0.25
     masks[1, 55:95] = 1
     masks[1, 140:] = 0.5
-    o = [
-        ('signal', x.astype(np.float16)),
-        ('logmel', lm.astype(np.float32)),
-        ('frames', f),
-        ('trunk', h.numpy()),
-        ('seg.stream', s.numpy()),
-        ('seg.gru', g.numpy()),
-        ('seg.logp', lp.numpy()),
-        ('masks', masks),
-        ('embeddings', np.stack([head(w, h, m).numpy() for m in masks])),
-    ]
-    for k, v in keep.items():
-        v = v.numpy()
-        o += [(k + '.first', np.ascontiguousarray(v[..., :10])), (k + '.last', np.ascontiguousarray(v[..., -10:]))]
+    o = [('signal', x.astype(np.float16)), ('logmel', lm), ('frames', f), ('masks', masks)]
+    whole = ('trunk', 'seg.stream', 'seg.gru', 'seg.logp', 'embeddings')
+    for k, v in stages(*networks_of(tensors), f, masks).items():
+        o += [(k, v)] if k in whole else [(k + '.first', v[..., :10]), (k + '.last', v[..., -10:])]
     return write(
         path,
         [(n, t if t.dtype == np.float16 else t.astype(np.float32)) for n, t in o],
@@ -278,27 +272,17 @@ def main():
     )
     ts = tensors_of(emb, seg, ck['prior'])
     print('weights: %d bytes' % write(a.weights, ts, a.version, meta))
-    _, w = read(a.weights)
-    with torch.no_grad():  # the folded half-precision weights against the networks themselves
-        f = FT.normalised(test_signal(), ck['prior'])
-        h, s = run(w, f, {})
-        h2 = emb.trunk(torch.from_numpy(f)[None])
-        s2 = seg.stream(torch.from_numpy(f)[None], h2)[0]
-        m = np.zeros(h.shape[1], np.float32)
-        m[5:53] = 1
-        e = emb.head(pool_many(emb, h2, torch.from_numpy(m)[None, None])[0])[0]
-        lp, lp2 = window(w, s[-125:])[1], seg.window(s2[None, -125:])[0]
-        print(
-            'trunk %.5f (of %.2f)  stream %.5f (of %.2f)  probabilities %.5f  1 - cosine %.2e'
-            % (
-                (h - h2[0]).abs().max(),
-                h2.abs().max(),
-                (s - s2).abs().max(),
-                s2.abs().max(),
-                (lp.exp() - lp2.exp()).abs().max(),
-                1 - head(w, h, m) @ e,
-            )
-        )
+    # the folded half-precision weights against the networks themselves
+    f = FT.normalised(test_signal(), ck['prior'])
+    mask = np.zeros((1, -(-len(f) // 4)), np.float32)
+    mask[0, 5:53] = 1
+    got, want = stages(*networks_of(read(a.weights)[1]), f, mask), stages(emb, seg, f, mask)
+    off = lambda k: (np.abs(got[k] - want[k]).max(), np.abs(want[k]).max())
+    probabilities = np.abs(np.exp(got['seg.logp']) - np.exp(want['seg.logp'])).max()
+    print(
+        'trunk %.5f (of %.2f)  stream %.5f (of %.2f)  probabilities %.5f  1 - cosine %.2e'
+        % (*off('trunk'), *off('seg.stream'), probabilities, 1 - (got['embeddings'] * want['embeddings']).sum())
+    )
 
 
 if __name__ == '__main__':

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 import export
 import features as FT
-from networks import TRUNK, Embedder, has_bfloat16, pool_many
+from networks import has_bfloat16, pool_many
 from targets import reference
 
 SHORTEST, LONG = 15, 25  # steps of 40 ms: of a run of single-speaker speech, of a segment
@@ -27,36 +27,12 @@ def cut_runs(single):
 
 @functools.cache
 def embedder(weights):
-    """exported weights -> (embedder, prior of the running mean); the batch norms that were folded become y = x + b"""
+    """exported weights -> (embedder, prior of the running mean)"""
     torch.set_num_threads(1)
-    emb, t = Embedder(), {k: torch.from_numpy(v.astype('float32')) for k, v in export.read(weights)[1].items()}
-
-    def shift(bn, b):
-        bn.weight.data.fill_(1.0)
-        bn.bias.data.copy_(b)
-        bn.running_mean.zero_()
-        bn.running_var.fill_(1.0 - bn.eps)
-
-    def fill(layer, name, bn=None):
-        layer.weight.data.copy_(t[name + '.w'].view_as(layer.weight))
-        if bn is None:
-            layer.bias.data.copy_(t[name + '.b'])
-        else:
-            shift(bn, t[name + '.b'])
-
-    fill(emb.stem, 'emb.stem', emb.bn0)
-    for k, b in enumerate(emb.blocks):
-        fill(b.c1, 'emb.blk%d.c1' % k, b.b1)
-        fill(b.c2, 'emb.blk%d.c2' % k, b.b2)
-        if b.sc is not None:
-            fill(b.sc, 'emb.blk%d.sc' % k, b.bs)
-    fill(emb.att1, 'emb.att1')
-    fill(emb.att2, 'emb.att2')
-    shift(emb.bnp, torch.zeros(2 * TRUNK))
-    fill(emb.fc, 'emb.fc', emb.bno)
-    emb = emb.eval().to(memory_format=torch.channels_last)
+    tensors = export.read(weights)[1]
+    emb = export.networks_of(tensors)[0].to(memory_format=torch.channels_last)
     emb.bf16 = has_bfloat16()
-    return emb, t['feat.prior'].numpy()
+    return emb, tensors['feat.prior']
 
 
 @torch.no_grad()
