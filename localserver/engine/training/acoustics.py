@@ -51,6 +51,22 @@ def impulse(rng, t60, distance, n=7200):
     return (h / np.sqrt((h * h).sum())).astype(F32)
 
 
+def filtered(x, n, gains):
+    """float32 samples, their spectra multiplied by gains(spectra): frames of n samples that overlap by half, under the
+    root of a Hann window on either side"""
+    h = n // 2
+    m = -(-len(x) // h) + 1
+    y = np.zeros((m + 1) * h, F32)
+    y[h : h + len(x)] = x
+    w = np.sqrt(0.5 - 0.5 * np.cos(2 * np.pi * np.arange(n) / n)).astype(F32)
+    S = sfft.rfft(np.lib.stride_tricks.as_strided(y, (m, n), (h * 4, 4)) * w, axis=1)
+    z = sfft.irfft(S * gains(S), n, axis=1).astype(F32) * w
+    out = np.zeros((m + 1, h), F32)
+    out[:-1] += z[:, :h]
+    out[1:] += z[:, h:]
+    return out.reshape(-1)[h : h + len(x)]
+
+
 def non_speech_event(rng):
     """breath, cough, whispered laughter, rustle, knock, click: one event, peak 1"""
     u = rng.random()

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.fft as sfft
 import soundfile as sf
 from scipy.signal import butter, lfilter, resample_poly, sosfilt
+from acoustics import filtered
 
 SR, F32 = 16000, np.float32
 FRAME = 320  # 20 ms
@@ -197,23 +198,16 @@ def microphone(x, rng):
 
 def suppressed(x, rng):
     """noise suppression by spectral gains, then mostly automatic gain"""
-    n, h = 512, 256
-    m = -(-len(x) // h) + 1
-    y = np.zeros((m + 1) * h, F32)
-    y[h : h + len(x)] = x
-    w = np.sqrt(0.5 - 0.5 * np.cos(2 * np.pi * np.arange(n) / n)).astype(F32)
-    S = sfft.rfft(np.lib.stride_tricks.as_strided(y, (m, n), (h * 4, 4)) * w, axis=1)
-    p = S.real**2 + S.imag**2
-    p = lfilter([1 - (q := rng.uniform(0.3, 0.8))], [1, -q], p, axis=0)
-    floor = np.percentile(p, rng.uniform(8, 30), axis=0) * rng.uniform(1.5, 5)
-    least = 10 ** (-rng.uniform(8, 28) / 20)
-    g = np.maximum(least, 1 - floor / (p + 1e-12)) ** rng.uniform(0.5, 1.2)
-    g = lfilter([1 - (q := rng.uniform(0, 0.6))], [1, -q], g, axis=0)
-    z = sfft.irfft(S * g, n, axis=1).astype(F32) * w
-    out = np.zeros((m + 1, h), F32)
-    out[:-1] += z[:, :h]
-    out[1:] += z[:, h:]
-    out = out.reshape(-1)[h : h + len(x)]
+
+    def gains(S):
+        p = S.real**2 + S.imag**2
+        p = lfilter([1 - (q := rng.uniform(0.3, 0.8))], [1, -q], p, axis=0)
+        floor = np.percentile(p, rng.uniform(8, 30), axis=0) * rng.uniform(1.5, 5)
+        least = 10 ** (-rng.uniform(8, 28) / 20)
+        g = np.maximum(least, 1 - floor / (p + 1e-12)) ** rng.uniform(0.5, 1.2)
+        return lfilter([1 - (q := rng.uniform(0, 0.6))], [1, -q], g, axis=0)
+
+    out = filtered(x, 512, gains)
     return levelled(out, rng) if rng.random() < 0.75 else out
 
 

@@ -1,4 +1,5 @@
 """The front end (features.py) for a batch of streams: on a GPU as one kernel, elsewhere stream by stream."""
+import re
 import numpy as np
 import torch
 import features as FT
@@ -46,21 +47,7 @@ extern "C" __global__ void front_end(const float *p, const float *prior, const i
     }
 }
 '''
-CONSTANTS = (
-    'PRIOR_COUNT',
-    'MAX_COUNT',
-    'ABOVE',
-    'LOW_WEIGHT',
-    'RISE',
-    'FALL',
-    'START',
-    'START_SHARE',
-    'START_MARGIN',
-    'ATTACK',
-    'DECAY',
-    'TINY',
-    'NO_SIGNAL',
-)
+CONSTANTS = set(re.findall(r'\b[A-Z][A-Z_]+\b', KERNEL))  # of features.py, as the kernel names them
 compiled = None
 
 
@@ -74,7 +61,7 @@ def frames(p, prior, long_running, counts, offset):
 
         if compiled is None:
             compiled = cupy.RawKernel(
-                ''.join('#define %s %.9ff\n' % (c, getattr(FT, c)) for c in CONSTANTS) + KERNEL, 'front_end'
+                ''.join('#define %s %.9ff\n' % (c, getattr(FT, c)) for c in sorted(CONSTANTS)) + KERNEL, 'front_end'
             )
         p, f = p.contiguous(), torch.empty_like(p, memory_format=torch.contiguous_format)
         with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):

@@ -4,6 +4,7 @@ import json
 import os
 import numpy as np
 import scipy.fft as sfft
+from acoustics import filtered
 
 SR, HOP = 16000, 160
 PAUSE = 30  # pauses up to 0.3 s count as speech
@@ -245,20 +246,14 @@ class Tract:
         stretch, colour = np.interp(hertz, self.AT, self.stretch), np.interp(hertz, self.AT, self.colour).astype(
             np.float32
         )
-        m = -(-len(x) // h) + 1
-        y = np.zeros((m + 1) * h, np.float32)
-        y[h : h + len(x)] = x
-        w = np.sqrt(0.5 - 0.5 * np.cos(2 * np.pi * np.arange(n) / n)).astype(np.float32)
-        S = sfft.rfft(np.lib.stride_tricks.as_strided(y, (m, n), (h * 4, 4)) * w, axis=1)
-        c = sfft.irfft(np.log(S.real**2 + S.imag**2 + np.float32(1e-7)), n, axis=1)
-        k = np.arange(n)
-        c *= np.interp(np.minimum(k, n - k), [lifter - 8, lifter + 8], [1, 0]).astype(np.float32)
-        E = sfft.rfft(c, axis=1).real
-        at = np.minimum(np.arange(h + 1) / stretch, h - 1e-3)
-        i, f = at.astype(int), (at % 1).astype(np.float32)
-        g = np.exp(np.clip(0.5 * (E[:, i] * (1 - f) + E[:, i + 1] * f - E) + colour, -2.5, 2.5))
-        z = sfft.irfft(S * g, n, axis=1) * w
-        out = np.zeros((m + 1, h), np.float32)
-        out[:-1] += z[:, :h]
-        out[1:] += z[:, h:]
-        return out.reshape(-1)[h : h + len(x)].astype(np.float32)
+
+        def gains(S):
+            c = sfft.irfft(np.log(S.real**2 + S.imag**2 + np.float32(1e-7)), n, axis=1)
+            k = np.arange(n)
+            c *= np.interp(np.minimum(k, n - k), [lifter - 8, lifter + 8], [1, 0]).astype(np.float32)
+            E = sfft.rfft(c, axis=1).real
+            at = np.minimum(np.arange(h + 1) / stretch, h - 1e-3)
+            i, f = at.astype(int), (at % 1).astype(np.float32)
+            return np.exp(np.clip(0.5 * (E[:, i] * (1 - f) + E[:, i + 1] * f - E) + colour, -2.5, 2.5))
+
+        return filtered(x, n, gains)
