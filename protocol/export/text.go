@@ -70,13 +70,11 @@ func writeCSV(w io.Writer, d *Document) error {
 	c.UseCRLF = true // RFC 4180
 	rows := [][]string{{"start", "end", "duration", "speaker", "label", "bookmark", "text"}}
 	for _, m := range d.inTime() {
-		if m.bookmark != nil {
-			at := seconds(m.bookmark.At)
-			rows = append(rows, []string{at, at, seconds(0), "", "", cell(cmp.Or(m.bookmark.Note, "bookmark")), ""})
-			continue
+		row := []string{seconds(m.start), seconds(m.end), seconds(m.end - m.start), "", "", cell(cmp.Or(m.text, "bookmark")), ""}
+		if m.speaker != nil {
+			row = append(row[:3], cell(m.speaker.Name), cell(m.speaker.Label), "", cell(m.text))
 		}
-		s := d.Speakers[m.turn.Speaker]
-		rows = append(rows, []string{seconds(m.turn.Start), seconds(m.turn.End), seconds(m.turn.End - m.turn.Start), cell(s.Name), cell(s.Label), "", cell(m.turn.Text)})
+		rows = append(rows, row)
 	}
 	return c.WriteAll(rows)
 }
@@ -95,19 +93,8 @@ func seconds(s float64) string { return strconv.FormatFloat(s, 'f', 3, 64) }
 // end is its start.
 func writeAudacity(w *bufio.Writer, d *Document) {
 	for _, m := range d.inTime() {
-		if m.bookmark != nil {
-			fmt.Fprintf(w, "%.6f\t%.6f\t%s\n", m.bookmark.At, m.bookmark.At, bookmarkText(*m.bookmark))
-		} else {
-			fmt.Fprintf(w, "%.6f\t%.6f\t%s\n", m.turn.Start, m.turn.End, d.Speakers[m.turn.Speaker].Name)
-		}
+		fmt.Fprintf(w, "%.6f\t%.6f\t%s\n", m.start, m.end, m.label())
 	}
-}
-
-func bookmarkText(b protocol.Bookmark) string {
-	if b.Note == "" {
-		return "Bookmark"
-	}
-	return "Bookmark: " + b.Note
 }
 
 // bookmarkCue is the length of the cue of a bookmark, in seconds.
@@ -118,13 +105,13 @@ const bookmarkCue = 3
 func writeWebVTT(w *bufio.Writer, d *Document) {
 	fmt.Fprintf(w, "WEBVTT %s\n", strings.ReplaceAll(d.Title, "-->", "→"))
 	for i, m := range d.inTime() {
-		if m.bookmark != nil {
-			fmt.Fprintf(w, "\n%d\n%s --> %s\n%s\n", i+1, vttTime(m.bookmark.At), vttTime(m.bookmark.At+bookmarkCue), vttText.Replace(bookmarkText(*m.bookmark)))
+		end, text := m.end, vttText.Replace(m.label())
+		if m.speaker == nil {
+			end += bookmarkCue
 		} else {
-			name := d.Speakers[m.turn.Speaker].Name
-			fmt.Fprintf(w, "\n%d\n%s --> %s\n<v %s>%s</v>\n", i+1, vttTime(m.turn.Start), vttTime(m.turn.End),
-				vttText.Replace(name), vttText.Replace(cmp.Or(m.turn.Text, name)))
+			text = fmt.Sprintf("<v %s>%s</v>", text, vttText.Replace(cmp.Or(m.text, m.label())))
 		}
+		fmt.Fprintf(w, "\n%d\n%s --> %s\n%s\n", i+1, vttTime(m.start), vttTime(end), text)
 	}
 }
 
@@ -138,22 +125,33 @@ func vttTime(s float64) string {
 	return fmt.Sprintf("%02d:%02d:%02d.%03d", ms/3600000, ms/60000%60, ms/1000%60, ms%1000)
 }
 
-// moment is a turn or a bookmark.
+// moment is a turn, or a bookmark, which ends where it starts.
 type moment struct {
-	at       float64
-	turn     Turn
-	bookmark *protocol.Bookmark
+	start, end float64
+	speaker    *Speaker // nil = a bookmark
+	text       string   // what was said, or the note
+}
+
+// label is who speaks, or the bookmark with its note.
+func (m moment) label() string {
+	switch {
+	case m.speaker != nil:
+		return m.speaker.Name
+	case m.text == "":
+		return "Bookmark"
+	}
+	return "Bookmark: " + m.text
 }
 
 // inTime are all turns and bookmarks in order of their starts; bookmarks come before
 // turns with the same start.
 func (d *Document) inTime() (all []moment) {
-	for i, b := range d.Bookmarks {
-		all = append(all, moment{at: b.At, bookmark: &d.Bookmarks[i]})
+	for _, b := range d.Bookmarks {
+		all = append(all, moment{b.At, b.At, nil, b.Note})
 	}
 	for _, t := range d.Turns {
-		all = append(all, moment{at: t.Start, turn: t})
+		all = append(all, moment{t.Start, t.End, &d.Speakers[t.Speaker], t.Text})
 	}
-	slices.SortStableFunc(all, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(all, func(a, b moment) int { return cmp.Compare(a.start, b.start) })
 	return all
 }
