@@ -39,12 +39,10 @@ type service struct {
 	aheadCode     int
 	closeCode     int
 	closeAfter    time.Duration
-	stray         bool // an event without audio
-	refuse        int  // the handshake
-	status        int  // of POST /v1/live
-	opened, now   atomic.Int32
-	most          atomic.Int32 // concurrent streams
-	requests      atomic.Int32
+	stray         bool         // an event without audio
+	refuse        int          // the handshake
+	status        int          // of POST /v1/live
+	now, most     atomic.Int32 // concurrent streams
 }
 
 func correctService() *service {
@@ -54,33 +52,11 @@ func correctService() *service {
 
 func (s *service) start(t *testing.T) string {
 	t.Helper()
-	handler := protocoltest.Service{
-		Test: func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			if r.Header.Get("Authorization") != "Bearer secret-key" {
-				w.WriteHeader(http.StatusUnauthorized)
-			}
-			_, _ = io.WriteString(w, `{"status":"OK","message":"fine"}`)
-		},
-		Create: func(w http.ResponseWriter, r *http.Request) {
-			if s.status != 0 {
-				w.WriteHeader(s.status)
-			}
-			fmt.Fprintf(w, `{"id":%q,"url":%q}`, unknownID, protocoltest.StreamURL(r))
-		},
-		Status: protocoltest.Respond(http.StatusOK, `{"id":"`+unknownID+`","status":"done","input":{},"startedAt":"2026-01-01T10:00:00Z","completedAt":"2026-01-01T10:00:09Z"}`,
+	fake := protocoltest.Service{
+		Test: protocoltest.Respond(http.StatusOK, `{"status":"OK","message":"fine"}`, "Content-Type", "application/json"),
+		Status: protocoltest.Respond(http.StatusOK, `{"id":"`+protocoltest.ID+`","status":"done","input":{},"startedAt":"2026-01-01T10:00:00Z","completedAt":"2026-01-01T10:00:09Z"}`,
 			"Content-Type", "application/json"),
-		Handshake: func(w http.ResponseWriter, r *http.Request) {
-			if s.refuse != 0 {
-				http.Error(w, "no", s.refuse)
-				return
-			}
-			conn := protocoltest.Upgrade(w, r)
-			if conn == nil {
-				return
-			}
-			defer conn.Close()
-			s.opened.Add(1)
+		Stream: func(conn *websocket.Conn) {
 			for n := s.now.Add(1); ; {
 				if m := s.most.Load(); n <= m || s.most.CompareAndSwap(m, n) {
 					break
@@ -89,11 +65,14 @@ func (s *service) start(t *testing.T) string {
 			defer s.now.Add(-1)
 			s.stream(conn)
 		},
-	}.Handler()
-	return protocoltest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.requests.Add(1)
-		handler.ServeHTTP(w, r)
-	}))
+	}
+	if s.status != 0 {
+		fake.Create = protocoltest.Respond(s.status, "")
+	}
+	if s.refuse != 0 {
+		fake.Handshake = protocoltest.Respond(s.refuse, "no")
+	}
+	return protocoltest.Serve(t, fake.Handler())
 }
 
 func (s *service) stream(conn *websocket.Conn) {
