@@ -22,7 +22,7 @@ const chunkSamples = engine.SampleRate / 10
 // outcome is the result of one recording at one latency.
 type outcome struct {
 	name    string
-	score   evaluation.FileResult
+	score   evaluation.Result
 	labels  evaluation.LabelReport
 	lags    []time.Duration
 	cpu     time.Duration
@@ -134,14 +134,18 @@ func (ev *evaluator) evaluate(ctx context.Context, r recording, samples []float3
 }
 
 // rate scores a hypothesis.
-func (o *outcome) rate(r recording, hyp []protocol.FileTurn) error {
+func (o *outcome) rate(r recording, hyp []protocol.FileTurn) (err error) {
+	o.score, err = r.score(hyp)
+	o.labels = evaluation.Labels(r.ref, hyp, r.uem)
+	return err
+}
+
+func (r recording) score(hyp []protocol.FileTurn) (evaluation.Result, error) {
 	report, err := evaluation.Score(r.ref, hyp, r.uem, evaluation.Options{})
 	if err != nil {
-		return err
+		return evaluation.Result{}, err
 	}
-	o.score = report.Files[0]
-	o.labels = evaluation.Labels(r.ref, hyp, r.uem)
-	return nil
+	return report.Files[0].Result, nil
 }
 
 // percentile is the smallest of sorted lags that p per cent do not exceed (nearest

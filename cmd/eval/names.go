@@ -13,7 +13,6 @@ import (
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
-	"hubbub/protocol/evaluation"
 )
 
 // recognised is what became of the names in a meeting.
@@ -128,12 +127,8 @@ func (ev *evaluator) recogniseAll(ctx context.Context, e *enrolment, w *windows)
 
 // score is the DER of a meeting as a share.
 func score(w *windows, hyp []protocol.FileTurn) (share, error) {
-	report, err := evaluation.Score(w.rec.ref, hyp, w.rec.uem, evaluation.Options{})
-	if err != nil {
-		return share{}, err
-	}
-	r := report.Files[0]
-	return share{r.Seconds.Miss + r.Seconds.FalseAlarm + r.Seconds.Confusion, r.Total}, nil
+	r, err := w.rec.score(hyp)
+	return share{r.Seconds.Miss + r.Seconds.FalseAlarm + r.Seconds.Confusion, r.Total}, err
 }
 
 // recognise is one meeting with the names of the engine, and with perfect names.

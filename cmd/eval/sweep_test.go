@@ -12,7 +12,7 @@ import (
 func TestDifferenceByRecording(t *testing.T) {
 	of := func(der, seconds float64, labels int) figures {
 		result := evaluation.Result{DER: der, Miss: der, Total: seconds, Seconds: evaluation.Seconds{Miss: der * seconds}}
-		return sum("", []outcome{{score: evaluation.FileResult{Result: result},
+		return sum("", []outcome{{score: result,
 			labels: evaluation.LabelReport{Speakers: 2, Labels: labels, Found: 2, Substantial: labels, CountError: labels - 2}}})
 	}
 	base := table{Sets: []figures{{EachRecording: []figures{of(0.2, 100, 2), of(0.3, 1000, 2)}}, {EachRecording: []figures{of(0.1, 10, 3)}}}}

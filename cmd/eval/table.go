@@ -114,7 +114,7 @@ func sum(name string, outcomes []outcome) figures {
 	exact, oneOff := 0.0, 0.0 // recordings with as many labels as speakers, and with one more or less
 	results := make([]evaluation.Result, len(outcomes))
 	for i, o := range outcomes {
-		results[i] = o.score.Result
+		results[i] = o.score
 		labels.Add(o.labels)
 		lags = append(lags, o.lags...)
 		cpu += o.cpu
