@@ -191,7 +191,8 @@ type lossyService struct {
 	from   []string // their connections
 	when   []time.Time
 	opened int
-	got    [][]int64 // chunks of each stream
+	got    [][]int64   // chunks of each stream
+	at     []time.Time // when those of the newest arrived
 }
 
 // create handles a request for a stream.
@@ -219,7 +220,7 @@ func (s *lossyService) stream(conn *websocket.Conn) {
 	s.mu.Lock()
 	n := s.opened
 	s.opened++
-	s.got = append(s.got, nil)
+	s.got, s.at = append(s.got, nil), nil
 	s.mu.Unlock()
 	if n < len(s.streams) {
 		s.streams[n](s.t, conn)
@@ -243,7 +244,7 @@ func (s *lossyService) receives(stream, n int, then script) script {
 			}
 			seq := int64(math.Float32frombits(binary.LittleEndian.Uint32(payload)))
 			s.mu.Lock()
-			s.got[stream] = append(s.got[stream], seq)
+			s.got[stream], s.at = append(s.got[stream], seq), append(s.at, time.Now())
 			s.mu.Unlock()
 		}
 		then(t, conn)
