@@ -160,11 +160,7 @@ func lengths(_ float64, parts [][]float32) (out []float64) {
 
 func TestAudioOfATurn(t *testing.T) {
 	a := newAudio()
-	ramp := make([]float32, 100*sampleRate)
-	for i := range ramp {
-		ramp[i] = 0.5
-	}
-	a.Add(0, ramp)
+	a.Add(0, slices.Repeat([]float32{0.5}, 100*sampleRate))
 	testkit.EqualSlices(t, lengths(a.take(10, 12)), []float64{2.4}, "with context")
 	if _, got := a.take(20, 20.39); got != nil {
 		t.Errorf("a short turn: %v", lengths(0, got))
@@ -192,10 +188,7 @@ func TestAudioOfATurn(t *testing.T) {
 }
 
 func TestLongTurnsAreCutAtPauses(t *testing.T) {
-	samples := make([]float32, 40*sampleRate)
-	for i := range samples {
-		samples[i] = 0.03
-	}
+	samples := slices.Repeat([]float32{0.03}, 40*sampleRate)
 	clear(samples[12*sampleRate : 12*sampleRate+sampleRate/5])
 	clear(samples[22*sampleRate : 22*sampleRate+sampleRate/5])
 	got := lengths(0, cut(samples))
