@@ -2,9 +2,9 @@ package check
 
 import (
 	"bytes"
-	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -56,17 +56,15 @@ func TestCheckHidesKeys(t *testing.T) {
 }
 
 func TestPercentile(t *testing.T) {
-	var hundred []float32
+	var hundred []time.Duration
 	for i := range 100 {
-		hundred = append(hundred, float32(i+1))
+		hundred = append(hundred, time.Duration(i+1)*time.Millisecond)
 	}
 	for _, c := range []struct {
-		of   []float32
+		of   []time.Duration
 		p    int
 		want float64
-	}{{nil, 99, 0}, {[]float32{7}, 50, 7}, {hundred, 50, 50}, {hundred, 99, 99}, {hundred[:3], 50, 2}, {hundred[:3], 99, 3}} {
-		if got := percentile(c.of, c.p); math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("p%d of %d: %v, want %v", c.p, len(c.of), got, c.want)
-		}
+	}{{[]time.Duration{7 * time.Millisecond}, 50, 7}, {hundred, 50, 50}, {hundred, 99, 99}, {hundred[:3], 50, 2}, {hundred[:3], 99, 3}} {
+		testkit.Equal(t, percentile(c.of, c.p), c.want, "p", c.p, "of", len(c.of))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -26,16 +25,15 @@ type stream struct {
 
 	closeTook time.Duration // from end_of_stream to the close
 
-	mu     sync.Mutex
-	begun  time.Time // when the first chunk was sent
-	sent   int       // chunks
-	first  time.Time // when the first event came
-	event  string    // the first event
+	mu     sync.Mutex // for all below, until over is closed
+	begun  time.Time  // when the first chunk was sent
+	sent   int        // chunks
+	first  protocol.Event
 	events int
-	lags   []float32 // milliseconds
-	fault  string    // the first error message
-	unread string    // why the first message that cannot be read cannot
-	others []string  // types of other messages, up to three
+	lags   []time.Duration
+	fault  string   // the first error message
+	unread string   // why the first message that cannot be read cannot
+	others []string // types of other messages, up to three
 	turns  *protocol.Timeline
 	early  float64 // how far the latest event is beyond the audio, in seconds
 }
@@ -71,11 +69,11 @@ func (st *stream) add(e protocol.Event) {
 	default:
 		st.turns.Apply(e)
 		if st.events++; st.events == 1 {
-			st.first, st.event = e.Received, fmt.Sprintf("%s of %s at %.3f s", e.Type, protocol.Label(e.Speaker), e.Timestamp)
+			st.first = e
 		}
 		if e.Lag >= 0 {
 			st.early = max(st.early, e.Timestamp-float64(st.sent)*protocol.ChunkDuration.Seconds())
-			st.lags = append(st.lags, float32(millis(e.Lag)))
+			st.lags = append(st.lags, e.Lag)
 		}
 	}
 }
@@ -102,8 +100,6 @@ func (st *stream) sendError(err error) error {
 	if closed := st.Wait(); closed.Err != nil {
 		err = endError(closed)
 	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
 	if st.fault != "" {
 		err = hint.Errorf(hint.Of(err), "%w; before that it sent the error %q", err, st.fault)
 	}
@@ -191,11 +187,11 @@ func (c *checker) firstEvent(ctx context.Context, s *Stage) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
 	if st.events > 0 {
-		s.Millis = millis(st.first.Sub(st.begun))
-		s.Seen = fmt.Sprintf("%s, %.1f s after the first chunk; events in all: %d", st.event, st.first.Sub(st.begun).Seconds(), st.events)
+		e, took := st.first, st.first.Received.Sub(st.begun)
+		s.Millis = millis(took)
+		s.Seen = fmt.Sprintf("%s of %s at %.3f s, %.1f s after the first chunk; events in all: %d",
+			e.Type, protocol.Label(e.Speaker), e.Timestamp, took.Seconds(), st.events)
 		s.Details = map[string]any{"events": st.events}
 		st.turns.EndOpen(float64(len(c.Speech)) / protocol.SampleRate)
 		counts, fault := st.turns.Snapshot().Counts, ""
@@ -244,9 +240,7 @@ func (c *checker) endAudio(ctx context.Context) {
 }
 
 func (c *checker) lag(_ context.Context, s *Stage) error {
-	c.stream.mu.Lock()
-	lags, early := slices.Clone(c.stream.lags), c.stream.early
-	c.stream.mu.Unlock()
+	lags, early := c.stream.lags, c.stream.early
 	if len(lags) == 0 {
 		s.State, s.Seen = Notice, "not known: no event"
 		return nil
@@ -264,14 +258,10 @@ func (c *checker) lag(_ context.Context, s *Stage) error {
 	return nil
 }
 
-// percentile is the smallest value that p per cent of sorted do not exceed
-// (nearest rank), to a tenth; 0 of none.
-func percentile(sorted []float32, p int) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	rank := (len(sorted)*p + 99) / 100
-	return math.Round(float64(sorted[max(rank, 1)-1])*10) / 10
+// percentile is the smallest value that p per cent of sorted do not exceed (nearest
+// rank), in milliseconds.
+func percentile(sorted []time.Duration, p int) float64 {
+	return millis(sorted[(len(sorted)*p+99)/100-1])
 }
 
 func (c *checker) close(_ context.Context, s *Stage) error {
