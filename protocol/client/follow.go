@@ -54,17 +54,15 @@ func (w *Watcher) resumed() (next *Stream) {
 		return nil
 	}
 	before, _ := protocol.InputField(by.Input, "resume").(string)
-	base, known := w.bases[before]
-	if !known {
-		before, base = w.id, w.base
+	if _, known := w.bases[before]; !known {
+		before = w.id
 	}
-	at, known := by.ResumeAt()
-	if !known {
-		at = w.received - base
+	begins := w.received
+	if at, known := by.ResumeAt(); known {
+		begins = w.bases[before] + at
 	}
-	w.id, w.before, w.got = by.ID, before, 0
-	w.begin(base + at)
-	w.bases[w.id] = w.base
+	w.id, w.before, w.got, w.bases[by.ID] = by.ID, before, 0, begins
+	w.begin(begins)
 	return next
 }
 
@@ -115,7 +113,6 @@ func (w *Watcher) canFollow(id string) bool {
 
 // begin merges the stream whose clock begins at base, in seconds of the session.
 func (w *Watcher) begin(base float64) {
-	w.base = base
 	decided := base + warmUp.Seconds() // where the sender's cut is
 	if base >= w.received {            // audio was lost
 		decided = w.received - (assumedLatency + eventDelay).Seconds()
@@ -130,14 +127,14 @@ func (w *Watcher) begin(base float64) {
 
 // place puts a message on the clock of the session.
 func (w *Watcher) place(e protocol.Event) []protocol.Event {
+	placed := func(at float64) float64 { return protocol.Round1ms(at + w.bases[w.id]) }
 	if e.State == nil {
 		if e.Err == "" {
-			e.Timestamp = protocol.Round1ms(e.Timestamp + w.base)
-			e.Transcript.Start, e.Transcript.End = protocol.Round1ms(e.Transcript.Start+w.base), protocol.Round1ms(e.Transcript.End+w.base)
+			e.Timestamp, e.Transcript.Start, e.Transcript.End = placed(e.Timestamp), placed(e.Transcript.Start), placed(e.Transcript.End)
 		}
 		return w.merger.add(e)
 	}
-	e.State.Timestamp = protocol.Round1ms(e.State.Timestamp + w.base)
+	e.State.Timestamp = placed(e.State.Timestamp)
 	w.received = max(w.received, e.State.Timestamp)
 	return append(w.merger.advance(e.State.Timestamp-(assumedLatency+eventDelay).Seconds()), e)
 }

@@ -35,7 +35,6 @@ type Watcher struct {
 	before   string             // of the stream that it resumes; "" = none
 	bases    map[string]float64 // where the clocks of all streams so far begin, in seconds of the session
 	got      int                // messages of the newest stream that the service stores
-	base     float64            // where its clock begins
 	received float64            // audio that the service has, in seconds of the session
 }
 
