@@ -23,7 +23,7 @@ const (
 	MinTurn = 0.4
 )
 
-// tracks is the newest audio of each track of a session. Any goroutine may use it.
+// tracks is the newest audio of each track of a session. One goroutine adds it, and one takes that of turns.
 type tracks struct {
 	of   func(protocol.Turn) int // the track of a turn; nil = there is one
 	mu   sync.Mutex
@@ -35,7 +35,7 @@ func (t *tracks) track(n int) *audio {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.list) <= n {
-		t.list = append(t.list, newAudio())
+		t.list = append(t.list, &audio{Recent: audiofile.NewRecent(kept)})
 	}
 	return t.list[n]
 }
@@ -55,25 +55,20 @@ func (t *tracks) take(turn protocol.Turn) (from float64, parts [][]float32) {
 	return t.track(n).take(turn.Start, turn.End)
 }
 
-// audio is the newest audio of a track. Any goroutine may use it.
+// audio is the newest audio of a track.
 type audio struct {
 	*audiofile.Recent
-	mu   sync.Mutex
 	used []span // what was recognised already
 }
 
 // span is a stretch in samples.
 type span struct{ from, to int64 }
 
-func newAudio() *audio { return &audio{Recent: audiofile.NewRecent(kept)} }
-
 // take returns the audio of a turn, in seconds, with its context, in parts that
 // are cut at pauses, and where the first one begins. What another turn has taken
 // before is silent, so that the words of overlapping speech are not attributed twice.
 // Less than MinTurn gives no parts.
 func (a *audio) take(start, end float64) (from float64, parts [][]float32) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	turn := span{int64(math.Round(start * sampleRate)), int64(math.Round(end * sampleRate))}
 	around := int64(margin * sampleRate)
 	first, samples := a.Span(turn.from-around, turn.to+around)

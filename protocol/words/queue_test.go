@@ -159,7 +159,7 @@ func lengths(_ float64, parts [][]float32) (out []float64) {
 }
 
 func TestAudioOfATurn(t *testing.T) {
-	a := newAudio()
+	a := (&tracks{}).track(0)
 	a.Add(0, slices.Repeat([]float32{0.5}, 100*sampleRate))
 	testkit.EqualSlices(t, lengths(a.take(10, 12)), []float64{2.4}, "with context")
 	if _, got := a.take(20, 20.39); got != nil {
