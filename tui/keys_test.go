@@ -457,8 +457,8 @@ func TestNewestTurnOutsideTheWindow(t *testing.T) {
 		for range 4 {
 			press(m, "+")
 		}
-		if press(m, "enter"); m.notice == "" {
-			t.Errorf("nothing is said about speaker %d", i)
+		if press(m, "enter"); !strings.HasPrefix(m.notice, m.selected+"  ") {
+			t.Errorf("of speaker %d is said %q", i, m.notice)
 		}
 	}
 }

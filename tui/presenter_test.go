@@ -5,38 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"hubbub/protocol"
-	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 )
-
-func TestPresenterShowsWhoSpeaks(t *testing.T) {
-	for _, name := range []string{"Anna", "李雷", "Çağla Öz", "Вера", "نورا"} {
-		for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}} {
-			s := tuitest.State(tuitest.FourSpeakers, 60, 1)
-			for i := range s.Timeline.Lanes {
-				s.Timeline.Lanes[i].Open = i == 1
-				s.Timeline.Lanes[i].OpenSince = 58
-			}
-			m := testModel(s, size[0], size[1])
-			m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("SPEAKER_01", name) })
-			press(m, "f")
-			v := ansi.Strip(m.View())
-			if _, big := canvas.NewBigText(name); big && size[0] >= 80 {
-				if n := strings.Count(v, "█") + strings.Count(v, "▀") + strings.Count(v, "▄"); n < 100 {
-					t.Errorf("%s, %v: %d cells are lit:\n%s", name, size, n, v)
-				}
-			}
-			if !strings.Contains(v, name+" ") && !strings.Contains(v, name+"\n") {
-				t.Errorf("%s, %v: the name is not there:\n%s", name, size, v)
-			}
-			screenHas(t, m, "across", "esc")
-		}
-	}
-}
 
 // TestNobodySpeaksWithoutAStream: a turn that is open when the stream is lost says nothing of what follows.
 func TestNobodySpeaksWithoutAStream(t *testing.T) {
@@ -48,6 +20,7 @@ func TestNobodySpeaksWithoutAStream(t *testing.T) {
 	screenHas(t, m, "          reconnecting\n", "f")
 	screenHas(t, m, " 7 dropped ")
 	screenHasNot(t, m, "▀▀▀")
+	screenHas(t, m, "across", "esc")
 }
 
 // TestBookmarkOfThePresenter: it is set at the present, wherever the timeline is.

@@ -4,31 +4,9 @@ import (
 	"testing"
 
 	"hubbub/protocol/testkit"
-	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 )
-
-func TestSortedByTalkTime(t *testing.T) {
-	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
-	style := map[string]canvas.Style{}
-	for _, p := range m.session().Speakers {
-		style[p.Label] = p.Style
-	}
-	press(m, "s")
-	sorted := m.session().Speakers
-	for i, p := range sorted {
-		if i > 0 && p.Lane.Talk > sorted[i-1].Lane.Talk {
-			t.Errorf("lane %d talked more than the one above", i)
-		}
-		if p.Style != style[p.Label] || p.Name != p.Label || p.Lane.Speaker != p.Label {
-			t.Errorf("lane %d is %s's in colour %v, belongs to %s", i, p.Name, p.Style, p.Label)
-		}
-	}
-	if len(sorted) != 4 || sorted[0].Label == "SPEAKER_00" {
-		t.Errorf("the order has not changed: %v", sorted)
-	}
-}
 
 // A new label is most likely the speaker who had the same label before, else the
 // first who is not new.

@@ -12,39 +12,6 @@ import (
 	"hubbub/tui/tuitest"
 )
 
-// undecided counts hatched cells in a row.
-func undecided(row string) int { return strings.Count(row, "░") + strings.Count(row, "▒") }
-
-func TestUndecidedGrowsWhenAudioIsNotSent(t *testing.T) {
-	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
-	s.Timeline.Lanes = s.Timeline.Lanes[:1]
-	m := testModel(s, 100, 24)
-	if n := undecided(screenRows(m)[2]); n < 1 || n > 3 {
-		t.Errorf("a latency of 1 s hatches %d cells", n)
-	}
-	s.Sent, s.Timeline.Decided = 50, 49
-	s.Timeline.Lanes[0].Open = false
-	m = testModel(s, 100, 24)
-	if n := undecided(screenRows(m)[2]); n < 10 {
-		t.Errorf("10 s that wait to be sent hatch %d cells", n)
-	}
-	s.Conn = display.Closed
-	m = testModel(s, 100, 24)
-	if n := undecided(screenRows(m)[2]); n != 0 {
-		t.Errorf("a finished session hatches %d cells", n)
-	}
-}
-
-// A gap of a tenth of a second is seen at any zoom.
-func TestGapsAreSeen(t *testing.T) {
-	s := tuitest.State(tuitest.FourSpeakers, 3000, 1)
-	s.Gaps = []protocol.Span{{Start: 2990, End: 2990.1}}
-	for range 12 {
-		m := testModel(s, 100, 24)
-		screenHas(t, m, "╳", "-")
-	}
-}
-
 func TestOverlapIsMarkedOnTheRule(t *testing.T) {
 	s := display.State{Position: 20, Sent: 20, Conn: display.Open, Timeline: protocol.Snapshot{Decided: 18, Lanes: []protocol.Lane{
 		{Speaker: "A", Turns: []protocol.Turn{{Speaker: "A", Start: 2, End: 10}}, Talk: 8},
