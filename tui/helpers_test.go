@@ -87,4 +87,17 @@ func screenHasNot(t *testing.T, m *model, not string, keys ...string) {
 	}
 }
 
+// helpText is what the pages of the help have, each of which says how to go on.
+func helpText(t *testing.T, m *model) (text string, pages int) {
+	t.Helper()
+	for press(m, "?"); m.help > 0; press(m, "?") {
+		text += ansi.Strip(m.View())
+		pages++
+	}
+	if strings.Count(text, ", ? next, ") != pages-1 || strings.Count(text, ", ? closes") != 1 {
+		t.Errorf("the pages of the help say how to go on:\n%s", text)
+	}
+	return text, pages
+}
+
 func noExport(protocol.Annotations) (string, error) { return "", nil }

@@ -232,15 +232,7 @@ func TestHelpListsEveryKeyAtEverySize(t *testing.T) {
 			m.o.Controls = display.Controls{Snapshot: m.o.Snapshot, Export: noExport, Player: &tuitest.Player{}, Wire: noWire, Microphones: &fakeMicrophones{}}
 			m.glyphs = canvas.NewGlyphs(ascii)
 			m.bindKeys()
-			text, last, pages := "", "", 0
-			for press(m, "?"); m.help > 0; press(m, "?") {
-				last = ansi.Strip(m.View())
-				text += last
-				pages++
-			}
-			if strings.Count(text, ", ? next, ") != pages-1 || !strings.Contains(last, ", ? closes") {
-				t.Errorf("%v: the pages of the help say how to go on:\n%s", size, text)
-			}
+			text, pages := helpText(t, m)
 			if pages > 4 {
 				t.Errorf("%v: the help has %d pages", size, pages)
 			}

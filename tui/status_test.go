@@ -63,14 +63,19 @@ func TestLateService(t *testing.T) {
 		{"silent", time.Second, time.Millisecond, 5 * time.Second, "lag 1.0 s   last reply 5 s ago",
 			"nothing received for 5 s: the service or the network hangs", 6},
 	} {
-		for _, w := range []int{80, 120} {
-			s := tuitest.State(tuitest.FourSpeakers, 60, 1)
-			s.Timeline.Lanes = []protocol.Lane{{Speaker: "A", Turns: []protocol.Turn{{Speaker: "A", Start: 1, End: 2}}}}
-			s.Timeline.Decided = 2
-			m := testModel(s, w, 24)
+		late := func(s display.State, w, h int) *model {
+			m := testModel(s, w, h)
 			m.o.Wire = tuitest.LateLog(c.lag, c.pong, c.ago).Snapshot
 			m.countersAt = 0 // they are taken once a second
 			m.later(s)
+			return m
+		}
+		s := tuitest.State(tuitest.FourSpeakers, 60, 1)
+		for _, w := range []int{80, 120} {
+			few := s
+			few.Timeline.Lanes = []protocol.Lane{{Speaker: "A", Turns: []protocol.Turn{{Speaker: "A", Start: 1, End: 2}}}}
+			few.Timeline.Decided = 2
+			m := late(few, w, 24)
 			rows := screenRows(m)
 			testkit.Contains(t, rows[22], c.line, c.name, w, "columns: the state line")
 			testkit.Equal(t, strings.TrimSpace(rows[1]), c.problem, c.name, w, "columns: the problem")
@@ -78,22 +83,12 @@ func TestLateService(t *testing.T) {
 				t.Errorf("%s, %d columns: %d cells are hatched, %d are undecided: %q", c.name, w, got, want, rows[2])
 			}
 		}
-		s := tuitest.State(tuitest.FourSpeakers, 60, 1)
+		screenHas(t, late(s, 100, 9), c.problem) // no row for the problem
+		screenHas(t, late(s, 120, 24), c.problem, "f")
 		s.SourceNotice = "playing the demo"
-		m := testModel(s, 100, 24)
-		m.o.Wire = tuitest.LateLog(c.lag, c.pong, c.ago).Snapshot
-		m.later(s)
-		if rows := screenRows(m); strings.Contains(rows[0], s.SourceNotice) != (c.problem != "") || !strings.Contains(rows[0]+rows[1], s.SourceNotice) {
+		if rows := screenRows(late(s, 100, 24)); strings.Contains(rows[0], s.SourceNotice) != (c.problem != "") || !strings.Contains(rows[0]+rows[1], s.SourceNotice) {
 			t.Errorf("%s: the notice about the source is in neither line, or in both: %q", c.name, rows[:2])
 		}
-		m = testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 100, 9) // no row for the problem
-		m.o.Wire = tuitest.LateLog(c.lag, c.pong, c.ago).Snapshot
-		m.later(m.state)
-		screenHas(t, m, c.problem)
-		m = testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 120, 24)
-		m.o.Wire = tuitest.LateLog(c.lag, c.pong, c.ago).Snapshot
-		m.later(m.state)
-		screenHas(t, m, c.problem, "f")
 	}
 }
 

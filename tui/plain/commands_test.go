@@ -221,7 +221,6 @@ The voiceprint of Ann is stored as Eva now.
 	}
 }
 
-// A replay has no connection, and may have no audio; a gap is said as a whole.
 // TestSearchInAReplay: words are searched in all of the recording.
 func TestSearchInAReplay(t *testing.T) {
 	c, b, _ := commandsAt(60)
@@ -233,6 +232,7 @@ func TestSearchInAReplay(t *testing.T) {
 	testkit.Contains(t, b.String(), ", 4:50 to 4:55: so we ship it\n1 result found.\n")
 }
 
+// A replay has no connection, and may have no audio; a gap is said as a whole.
 func TestReplayInWords(t *testing.T) {
 	c, b, _ := commandsAt(60)
 	p := &tuitest.Player{}
