@@ -123,57 +123,36 @@ func TestMicrophonesOfPortAudio(t *testing.T) {
 	screenHasNot(t, m, "connected later", "down")
 }
 
-// TestMicrophonesAreListedAgain: the list follows a device that is removed and returns.
+// TestMicrophonesAreListedAgain: the list follows a device that is removed and returns, and one that takes the place of
+// another one. Of fewer devices, none of which is in use, one is selected.
 func TestMicrophonesAreListedAgain(t *testing.T) {
 	s := tuitest.State(tuitest.FourSpeakers, 100, 1)
 	m := testModel(s, 80, 24)
 	m.o.Snapshot = func() display.State { return s }
-	all := []display.Microphone{{Input: "parec:0", Name: "Desk"}, {Input: "parec:1", Name: "Headset", Used: true}}
-	devices := &fakeMicrophones{list: all}
+	desk, headset := display.Microphone{Input: "parec:0", Name: "Desk"}, display.Microphone{Input: "parec:1", Name: "Headset"}
+	used := func(d display.Microphone) display.Microphone { d.Used = true; return d }
+	devices := &fakeMicrophones{list: []display.Microphone{desk, used(headset)}}
 	listMicrophones(m, devices)
-	for _, lost := range []bool{true, false} {
-		devices.list, s.InputLost = all, lost
-		if lost {
-			devices.list = all[:1]
-		}
+	for _, c := range []struct {
+		source string
+		lost   bool
+		list   []display.Microphone
+		says   string
+	}{
+		{s.Source, true, []display.Microphone{desk}, "▌ Desk"},
+		{s.Source, false, []display.Microphone{desk, used(headset)}, "▌ Headset"},
+		{"Desk", false, []display.Microphone{used(desk), headset}, "▌ Desk"},
+		{"", true, nil, "there is no microphone"},
+	} {
+		s.Source, s.InputLost, devices.list = c.source, c.lost, c.list
 		m.refresh()
 		m.listAgain()
 		answerTo(m, m.started())
-		if screenHas(t, m, "Desk"); !lost {
-			screenHas(t, m, "Headset")
+		screenHas(t, m, c.says)
+		if m.listAgain(); m.started() != nil {
+			t.Error("it is listed all the time")
 		}
 	}
-}
-
-// TestMicrophoneThatIsReplaced: the list says which one is in use after another one has taken its place.
-func TestMicrophoneThatIsReplaced(t *testing.T) {
-	s := tuitest.State(tuitest.FourSpeakers, 100, 1)
-	m := testModel(s, 80, 24)
-	devices := &fakeMicrophones{list: []display.Microphone{{Input: "parec:0", Name: "Headset", Used: true}, {Input: "parec:1", Name: "Desk"}}}
-	listMicrophones(m, devices)
-	devices.list = []display.Microphone{{Input: "parec:0", Name: "Headset"}, {Input: "parec:1", Name: "Desk", Used: true}}
-	s.Source = "Desk"
-	m.o.Snapshot = func() display.State { return s }
-	m.refresh()
-	m.listAgain()
-	answerTo(m, m.started())
-	if v := m.microphones; v.selected != 1 || !v.list[1].Used || v.list[0].Used {
-		t.Errorf("%+v", v)
-	}
-	if m.listAgain(); m.started() != nil {
-		t.Error("it is listed all the time")
-	}
-}
-
-// TestMicrophonesThatAreGone: a list with fewer devices, none of which is in use, has a selected one.
-func TestMicrophonesThatAreGone(t *testing.T) {
-	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
-	devices := &fakeMicrophones{list: []display.Microphone{{Input: "parec:0", Name: "Desk"}, {Input: "parec:1", Name: "Headset", Used: true}}}
-	listMicrophones(m, devices)
-	m.microphonesListed(devices.list[:1], nil)
-	screenHas(t, m, "▌ Desk")
-	m.microphonesListed(nil, nil)
-	screenHas(t, m, "there is no microphone")
 }
 
 // TestMouseBelowTheMicrophones: a click on the choice does nothing below it.
