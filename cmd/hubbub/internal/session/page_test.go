@@ -1,15 +1,13 @@
 package session
 
 import (
-	"bufio"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"hubbub/protocol"
+	"hubbub/protocol/testkit"
 )
 
 // TestOnPage follows a session of each kind on its page: its turn, a name that is
@@ -20,18 +18,24 @@ func TestOnPage(t *testing.T) {
 		stub := newStub(true)
 		d := OnPage(stub, "127.0.0.1:0").(*onPage)
 		s := kind(t)
-		var followed error
-		gaps := `"gaps":null`
-		if name == "replay" {
-			gaps = `"gaps":[{"start":0.01,"end":0.02}]`
+		opened, ended := make(chan struct{}), make(chan error, 1)
+		stub.onRun = func() { close(opened) }
+		go func() { ended <- Run(t.Context(), s, d) }()
+		<-opened
+		r := testkit.Must(http.Get(d.server.URL() + "/events"))(t)
+		defer r.Body.Close()
+		var events testkit.Buffer
+		go func() { _, _ = io.Copy(&events, r.Body) }()
+		has := func(text string) {
+			testkit.Eventually(t, name+" has "+text, func() bool { return strings.Contains(events.String(), text) })
 		}
-		stub.onRun = func() { followed = follow(d.server.URL(), gaps, s.controls().Annotations, func() { close(stub.quit) }) }
-		if err := Run(t.Context(), s, d); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if followed != nil || !stub.finished {
-			t.Errorf("%s: %v", name, followed)
-		}
+		has(`"a":0.05,"b":0.1`)
+		has(map[string]string{"live": `"gaps":null`, "watch": `"gaps":null`, "replay": `"gaps":[{"start":0.01,"end":0.02}]`}[name])
+		testkit.NoError(t, s.controls().Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("SPEAKER_00", "Anna") }))
+		has(`"name":"Anna"`)
+		close(stub.quit)
+		testkit.NoError(t, <-ended)
+		testkit.Equal(t, stub.finished, true, name)
 		if _, err := http.Get(d.server.URL()); err == nil {
 			t.Errorf("%s: the page outlives the session", name)
 		}
@@ -57,30 +61,4 @@ func TestOnPageOfAClosedDisplay(t *testing.T) {
 	if _, err := http.Get(d.server.URL()); err == nil {
 		t.Error("the page is still there")
 	}
-}
-
-// follow reads the events of a page until they have the turn of kinds and the gaps, names its
-// speaker, and reads on until they have the name.
-func follow(url, gaps string, annotations *protocol.AnnotationsStore, done func()) error {
-	defer done()
-	r, err := http.Get(url + "/events")
-	if err != nil {
-		return err
-	}
-	defer r.Body.Close()
-	defer time.AfterFunc(time.Minute, func() { _ = r.Body.Close() }).Stop()
-	want := `"a":0.05,"b":0.1`
-	for lines := bufio.NewScanner(r.Body); lines.Scan(); {
-		switch {
-		case !strings.Contains(lines.Text(), want), !strings.Contains(lines.Text(), gaps):
-		case want == `"name":"Anna"`:
-			return nil
-		default:
-			want = `"name":"Anna"`
-			if err := annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("SPEAKER_00", "Anna") }); err != nil {
-				return err
-			}
-		}
-	}
-	return errors.New("the page never has " + want)
 }
