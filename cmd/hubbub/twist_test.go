@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/protocol"
+	"hubbub/protocol/client"
 	"hubbub/protocol/testkit"
 )
 
@@ -123,18 +123,12 @@ func withKey(r *http.Request) { r.Header.Set("Authorization", "Bearer "+checkKey
 // just made on a server.
 func newStream(server string) func(*http.Request) {
 	return func(r *http.Request) {
-		made, err := http.NewRequest("POST", server+"/v1/live", nil)
+		c, err := client.New(client.Options{BaseURL: server, APIKey: checkKey})
 		if err != nil {
 			return
 		}
-		withKey(made)
-		res, err := http.DefaultClient.Do(made)
-		if err != nil {
-			return
-		}
-		defer res.Body.Close()
-		var live protocol.LiveStream
-		if json.NewDecoder(res.Body).Decode(&live) == nil {
+		defer c.Close()
+		if live, err := c.CreateStream(r.Context(), nil); err == nil {
 			if u, err := url.Parse(live.URL); err == nil {
 				r.URL.Path, r.URL.RawQuery = u.Path, u.RawQuery
 			}
