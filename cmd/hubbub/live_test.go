@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,16 +19,7 @@ import (
 
 func recordedSeconds(t *testing.T, path string) float64 {
 	t.Helper()
-	src := testkit.Must(capture.Open(context.Background(), capture.Spec{Input: path}))(t)
-	defer src.Close()
-	total, buf := 0, make([]float32, 1600)
-	for {
-		n, err := src.Read(context.Background(), buf)
-		total += n
-		if err != nil {
-			return float64(total) / capture.SampleRate
-		}
-	}
+	return float64(len(testkit.Must(capture.Decode(t.Context(), capture.Spec{Input: path}))(t))) / capture.SampleRate
 }
 
 // TestTurnsOfTheEngine: client, TLS and server change nothing: the program's turns are those of the engine alone.

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,10 +23,8 @@ func pause(t *testing.T, s *capturetest.Server, suspend string) {
 // recorded reads the gaps and the length of a recording with audio.
 func recorded(t *testing.T, dir string) (gaps []protocol.Span, length float64) {
 	t.Helper()
-	raw := testkit.Must(os.ReadFile(filepath.Join(dir, recording.SessionFile)))(t)
-	var info recording.Info
-	testkit.NoError(t, json.Unmarshal(raw, &info))
-	return info.Gaps, recordedSeconds(t, filepath.Join(dir, recording.AudioFile))
+	r := testkit.Must(recording.Read(t.Context(), dir))(t)
+	return r.Info.Gaps, recordedSeconds(t, filepath.Join(dir, recording.AudioFile))
 }
 
 // TestMicrophonePauses suspends a microphone for longer than a stall: the session

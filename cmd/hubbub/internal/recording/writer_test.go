@@ -251,13 +251,7 @@ func TestMissingChunks(t *testing.T) {
 // recorded are the samples of a file that may still be written.
 func recorded(t *testing.T, path string) []float32 {
 	t.Helper()
-	source := testkit.Must(capture.Open(t.Context(), capture.Spec{Input: path}))(t)
-	defer source.Close()
-	var all []float32
-	for c := range capture.NewChunkReader(t.Context(), source, capture.Fast).Chunks() {
-		all = append(all, c.Samples[:c.Valid]...)
-	}
-	return all
+	return testkit.Must(capture.Decode(t.Context(), capture.Spec{Input: path}))(t)
 }
 
 // TestRecordingInProgress: a second after a chunk, the audio is complete although the
