@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"hubbub/protocol/testkit"
@@ -16,9 +15,7 @@ func TestRefineInterrupted(t *testing.T) {
 	t.Parallel()
 	skipShort(t)
 	dir, out := filepath.Join(t.TempDir(), "monday"), filepath.Join(t.TempDir(), "refined")
-	if p := start(t, "live", "--input", talkFile(t, 4), "--pace", "fast", "--record", dir); p.exit() != exitOK {
-		t.Fatal(p.errors())
-	}
+	start(t, "live", "--input", talkFile(t, 4), "--pace", "fast", "--record", dir).ends(exitOK)
 	files := func() (all string) {
 		for _, f := range testkit.Files(t, dir, "*[^v]") { // without the audio
 			all += f + "\n" + string(testkit.Must(os.ReadFile(f))(t))
@@ -41,7 +38,7 @@ func TestRefineInterrupted(t *testing.T) {
 
 	testkit.NoError(t, os.WriteFile(audio, short, 0o600))
 	p := start(t, "export", dir, "--refine", "--to", out+"/")
-	if code := p.exit(); code != exitOK || !strings.Contains(p.output(), "named.rttm") || !exists(filepath.Join(out, "timeline.html")) {
-		t.Errorf("the second attempt: %d %s %s", code, p.output(), p.errors())
-	}
+	p.line("named.rttm")
+	p.ends(exitOK)
+	testkit.Equal(t, exists(filepath.Join(out, "timeline.html")), true, "the page of the second attempt")
 }

@@ -25,10 +25,9 @@ func TestKeysOfADataFolder(t *testing.T) {
 		return line
 	}
 	ask := func(url, key string) error {
-		c, err := client.New(client.Options{BaseURL: url, APIKey: key})
-		testkit.NoError(t, err)
+		c := testkit.Must(client.New(client.Options{BaseURL: url, APIKey: key}))(t)
 		defer c.Close()
-		_, _, err = c.TestOnce(context.Background())
+		_, _, err := c.TestOnce(context.Background())
 		return err
 	}
 	first := key("create", "--account", "a", "--plan", "pro", "--expires", "720h", "--data", dir)
@@ -44,15 +43,11 @@ func TestKeysOfADataFolder(t *testing.T) {
 	id := strings.Fields(list.line(` c `))[0]
 	testkit.Equal(t, key("revoke", id, "--data", dir), id, "revoked")
 	testkit.Eventually(t, "the key to be refused", func() bool { return ask(url, third) != nil })
-	if after := start(t, "key", "list", "--data", dir, "-o", "json"); after.exit() != 0 || strings.Count(after.output(), `"revoked": null`) != 2 {
-		t.Errorf("listed %s", after.output())
-	}
-	if unknown := start(t, "key", "revoke", "no-such-key", "--data", dir); unknown.exit() != 0 || !strings.Contains(unknown.errors(), "a static key is not") {
-		t.Errorf("an unknown ID: %s", unknown.errors())
-	}
-	if none := start(t, "key", "revoke", "--data", dir); none.exit() != exitUsage {
-		t.Errorf("no ID: %s", none.errors())
-	}
+	after := start(t, "key", "list", "--data", dir, "-o", "json")
+	after.ends(0)
+	testkit.Equal(t, strings.Count(after.output(), `"revoked": null`), 2, "keys that are not revoked")
+	start(t, "key", "revoke", "no-such-key", "--data", dir).ends(0, "a static key is not")
+	start(t, "key", "revoke", "--data", dir).ends(exitUsage)
 
 	server.signal(syscall.SIGTERM)
 	server.ends(0)
