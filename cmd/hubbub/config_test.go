@@ -24,16 +24,17 @@ func mockRing(t *testing.T) {
 	t.Setenv("HUBBUB_SERVER", "")
 }
 
-// inProcess runs the program inside the test, with text on standard input.
-func inProcess(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+// inProcess runs the program inside the test, with text on standard input, and checks its exit code.
+func inProcess(t *testing.T, code int, stdin string, args ...string) (stdout, stderr string) {
 	t.Helper()
 	in := testkit.Must(os.Create(filepath.Join(t.TempDir(), "stdin")))(t)
 	defer in.Close()
 	testkit.Must(in.WriteString(stdin))(t)
 	testkit.Must(in.Seek(0, 0))(t)
 	var out, errs bytes.Buffer
-	code = (&App{Args: args, Stdin: in, Stdout: &out, Stderr: &errs}).Main()
-	return code, out.String(), errs.String()
+	got := (&App{Args: args, Stdin: in, Stdout: &out, Stderr: &errs}).Main()
+	testkit.Equal(t, got, code, "exit code of", args, out.String(), errs.String())
+	return out.String(), errs.String()
 }
 
 // TestKeyRing stores a key, uses it for a server, and forgets it; it is found
@@ -41,36 +42,28 @@ func inProcess(t *testing.T, stdin string, args ...string) (code int, stdout, st
 func TestKeyRing(t *testing.T) {
 	mockRing(t)
 	const secret = "c2VzYW1l-open"
-	if code, _, stderr := inProcess(t, secret+"\n", "config", "set-key", "https://Example.Invalid/"); code != 0 || strings.Contains(stderr, secret) {
-		t.Fatalf("exit code %d, %q", code, stderr)
+	if _, stderr := inProcess(t, 0, secret+"\n", "config", "set-key", "https://Example.Invalid/"); strings.Contains(stderr, secret) {
+		t.Errorf("%q", stderr)
 	}
 	if key, err := keyring.Key("HTTPS://example.invalid"); err != nil || key != secret {
 		t.Errorf("the key is %q, %v", key, err)
 	}
 	t.Setenv("HUBBUB_SERVER", "https://user:"+secret+"@example.invalid")
-	code, stdout, stderr := inProcess(t, "", "config")
-	if code != 0 || !strings.Contains(stdout, "key ring") || strings.Contains(stdout+stderr, secret) {
-		t.Errorf("exit code %d, %q", code, stdout+stderr)
+	stdout, stderr := inProcess(t, 0, "", "config")
+	if !strings.Contains(stdout, "key ring") || strings.Contains(stdout+stderr, secret) {
+		t.Errorf("%q", stdout+stderr)
 	}
 	t.Setenv("HUBBUB_SERVER", "")
 	longest := strings.Repeat("k", maxKey)
 	for _, wrong := range []string{"", "two words", "snow☃", longest + "k", longest + longest + "\n"} {
-		if code, _, stderr := inProcess(t, wrong, "config", "set-key", "https://example.invalid"); code != 1 {
-			t.Errorf("%q is taken for a key: %q", wrong, stderr)
-		}
+		inProcess(t, 1, wrong, "config", "set-key", "https://example.invalid")
 	}
-	if code, _, stderr := inProcess(t, longest+"\r\n", "config", "set-key", "https://example.invalid"); code != 0 {
-		t.Error(stderr)
-	}
-	if code, _, _ := inProcess(t, "", "config", "delete-key", "https://example.invalid"); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	inProcess(t, 0, longest+"\r\n", "config", "set-key", "https://example.invalid")
+	inProcess(t, 0, "", "config", "delete-key", "https://example.invalid")
 	if _, err := keyring.Key("https://example.invalid"); err != keyring.ErrNoKey {
 		t.Errorf("the key is still there: %v", err)
 	}
-	if code, _, _ := inProcess(t, "", "config", "delete-key", "https://example.invalid"); code != 1 {
-		t.Error("deleting no key is no error")
-	}
+	inProcess(t, 1, "", "config", "delete-key", "https://example.invalid")
 }
 
 // TestKeyStaysSecret records a session of a server whose key comes out of the
@@ -79,18 +72,13 @@ func TestKeyStaysSecret(t *testing.T) {
 	mockRing(t)
 	const secret = "e5f0c2-not-to-be-seen"
 	server, url := serve(t, "--api-key", secret, "--tls", "off")
-	if code, _, stderr := inProcess(t, secret, "config", "set-key", url); code != 0 {
-		t.Fatal(stderr)
-	}
+	inProcess(t, 0, secret, "config", "set-key", url)
 	wav := filepath.Join(t.TempDir(), "short.wav")
 	writeWAV(t, wav, talk(t)[:capture.SampleRate])
 	dir := filepath.Join(t.TempDir(), "rec")
 	withPassword := strings.Replace(url, "http://", "http://somebody:"+secret+"@", 1)
-	for _, address := range []string{url, withPassword} {
-		code, stdout, stderr := inProcess(t, "", "live", "--input", wav, "--server", address, "--record", dir)
-		if address == url && code != 0 {
-			t.Fatalf("exit code %d: %s", code, stderr)
-		}
+	for address, code := range map[string]int{url: exitOK, withPassword: exitUsage} {
+		stdout, stderr := inProcess(t, code, "", "live", "--input", wav, "--server", address, "--record", dir)
 		if strings.Contains(stdout+stderr, secret) {
 			t.Errorf("the key is printed: %s", stdout+stderr)
 		}

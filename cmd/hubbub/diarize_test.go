@@ -104,8 +104,7 @@ func TestJobs(t *testing.T) {
 	}))
 	t.Cleanup(service.Close)
 	jobs := func(args ...string) string {
-		code, stdout, stderr := inProcess(t, "", append([]string{"jobs", "--server", service.URL, "--api-key", "key"}, args...)...)
-		testkit.Equal(t, code, 0, args, "code", stderr)
+		stdout, _ := inProcess(t, 0, "", append([]string{"jobs", "--server", service.URL, "--api-key", "key"}, args...)...)
 		return stdout
 	}
 	lines := strings.Split(strings.TrimSpace(jobs("list", "--status", "running", "--limit", "150")), "\n")
