@@ -59,14 +59,10 @@ func TestExport(t *testing.T) {
 		if c.folder != "" && folder != c.folder || c.folder == "" && !strings.HasPrefix(folder, "hubbub-2") {
 			t.Errorf("%s: %q", c.name, line)
 		}
-		rttm, err := os.ReadFile(filepath.Join(folder, export.RTTM.File()))
-		if err != nil || !strings.Contains(string(rttm), "1 0.050 0.050 <NA> <NA> Anna ") {
-			t.Errorf("%s: %v, %q", c.name, err, rttm)
-		}
-		page, err := os.ReadFile(filepath.Join(folder, export.HTML.File()))
-		if err != nil || strings.Contains(string(page), "<audio") != (c.name == "recorded") {
-			t.Errorf("%s: %v, audio in a page of %d bytes", c.name, err, len(page))
-		}
+		rttm := testkit.Must(os.ReadFile(filepath.Join(folder, export.RTTM.File())))(t)
+		testkit.Contains(t, string(rttm), "1 0.050 0.050 <NA> <NA> Anna ", c.name)
+		page := testkit.Must(os.ReadFile(filepath.Join(folder, export.HTML.File())))(t)
+		testkit.Equal(t, strings.Contains(string(page), "<audio"), c.name == "recorded", c.name, "has audio")
 		_ = os.RemoveAll(folder)
 	}
 	testkit.NoError(t, writer.Close())
@@ -117,19 +113,14 @@ func TestScreenThatWasClosed(t *testing.T) {
 	})
 }
 
-// hinted is a display that names the command for joining labels.
-type hinted struct{ stub }
-
-func (*hinted) Properties() Properties { return Properties{JoinHint: ": merge joins them"} }
-
 func TestDescribeChange(t *testing.T) {
-	d := &hinted{}
+	d := &fullScreen{}
 	for want, c := range map[string]client.ConnectionChange{
 		"stream lost, resuming: broken": {Lost: errors.New("broken")},
 		"the stream continues":          {Resumed: true, Gap: protocol.Span{Start: 1, End: 1.01}},
-		"the stream continues; the service refuses the voiceprints and recognises nobody":                                                                           {Resumed: true, Unrecognised: true},
-		"the stream continues; 2.5 s of audio from 1:01 on were not decided":                                                                                        {Resumed: true, Gap: protocol.Span{Start: 61, End: 63.5}},
-		"the stream continues; 1.0 s of audio from 1:00:00 on were not decided; the service does not know its speakers and gives them new labels: merge joins them": {Gap: protocol.Span{Start: 3600, End: 3601}},
+		"the stream continues; the service refuses the voiceprints and recognises nobody":                                                                       {Resumed: true, Unrecognised: true},
+		"the stream continues; 2.5 s of audio from 1:01 on were not decided":                                                                                    {Resumed: true, Gap: protocol.Span{Start: 61, End: 63.5}},
+		"the stream continues; 1.0 s of audio from 1:00:00 on were not decided; the service does not know its speakers and gives them new labels: J joins them": {Gap: protocol.Span{Start: 3600, End: 3601}},
 	} {
 		testkit.Equal(t, describeChange(&c, d), want)
 	}
