@@ -64,7 +64,9 @@ func TestBodyThatWasPermitted(t *testing.T) {
 // connection with the request, and if nothing reads the body.
 func TestBodyThatNothingReads(t *testing.T) {
 	t.Parallel()
-	h := serve(t)
+	h := serve(t, func(o *setup) { o.MaxMedia = 1 << 20 })
+	used, unused := h.ask("input", "media://x"), h.ask("input", "media://y")
+	h.at("PUT", used, strings.NewReader("body")).hasStatus(t, "an upload", 200)
 	body := strings.Repeat("x", 2<<20)
 	const key = "Authorization: Bearer " + testKey + "\r\n"
 	for _, c := range []struct {
@@ -79,6 +81,8 @@ func TestBodyThatNothingReads(t *testing.T) {
 		{"PATCH /v1/live", "", 405},
 		{"POST /v1/nothing", "", 404},
 		{"PUT " + mediaPath + "x", "", 403},
+		{"PUT " + strings.TrimPrefix(used, h.url), "", 403},
+		{"PUT " + strings.TrimPrefix(unused, h.url), "", 413},
 		{"GET /healthz", "", 200},
 	} {
 		for _, header := range []string{c.header, c.header + "Connection: close\r\n"} {

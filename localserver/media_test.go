@@ -258,28 +258,6 @@ func TestMediaSizeLimit(t *testing.T) {
 	testkit.Equal(t, h.get("media://x"), fits, "the largest object is not stored")
 }
 
-// A client that sends all of an upload before it reads gets the response of a
-// refused one.
-func TestRefusedUploadGetsAResponse(t *testing.T) {
-	t.Parallel()
-	h := serve(t, plain, func(o *setup) { o.MaxMedia = 1 << 20 })
-	used := h.ask("input", "media://x")
-	h.at("PUT", used, strings.NewReader("body"))
-	for name, c := range map[string]struct {
-		address string
-		status  int
-	}{
-		"used address":    {used, 403},
-		"invalid address": {used + "x", 403},
-		"too large":       {h.ask("input", "media://y"), 413},
-	} {
-		u, _ := url.Parse(c.address)
-		const size = 16 << 20
-		res, _ := h.raw(fmt.Sprintf("PUT %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n%s", u.Path, u.Host, size, strings.Repeat("n", size)), false)
-		t.Run(name, func(t *testing.T) { res.apiError(t, c.status) })
-	}
-}
-
 // Media can be read for at least 24 hours, and not after 48.
 func TestMediaRetention(t *testing.T) {
 	t.Parallel()
