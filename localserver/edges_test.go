@@ -36,17 +36,6 @@ func (h *host) raw(text string, halfClose bool) (res reply, open bool) {
 	return res, isTimeout(err)
 }
 
-// A body that is within the limit and too large in the form in which it is
-// stored.
-func TestBodyThatGrows(t *testing.T) {
-	t.Parallel()
-	h := serve(t)
-	body := `{"a":"` + strings.Repeat("<", 250_000) + `"}`
-	h.do("POST", "/v1/live", testKey, strings.NewReader(body)).apiError(t, 413)
-	body = `{"a":"` + strings.Repeat("x", 250_000) + `"}`
-	h.do("POST", "/v1/live", testKey, strings.NewReader(body)).hasStatus(t, "a body that does not grow", 200)
-}
-
 // A client that was permitted to send a long body may send all of it before it reads why it is
 // refused.
 func TestBodyThatWasPermitted(t *testing.T) {
