@@ -165,8 +165,9 @@ func TestMediaAddressIsValidForOneThing(t *testing.T) {
 	testkit.Equal(t, h.get("media://x"), "body", "afterwards x holds")
 }
 
-// A complete upload uses its address up, an incomplete one does not. Package store tests
-// uploads that race.
+// A complete upload uses its address up, an incomplete one does not. A client that did not get
+// the response of an upload sends the same object to the same address again, and gets the
+// response, while the object is stored. Package store tests uploads that race.
 func TestUploadAddressIsUsedOnce(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
@@ -178,18 +179,6 @@ func TestUploadAddressIsUsedOnce(t *testing.T) {
 	h.abortedUpload(u).hasStatus(t, "half an upload", 400)
 	h.at("PUT", address, strings.NewReader("rest"), "Content-Range", "bytes 4-7/8").hasStatus(t, "a part of an object", 400)
 	h.at("PUT", address, strings.NewReader("rest"), "If-None-Match", "*").hasStatus(t, "with a condition", 400)
-	h.at("PUT", address, strings.NewReader("body")).hasStatus(t, "a whole object", 200)
-	h.at("PUT", address, strings.NewReader("again")).apiError(t, 403)
-	h.at("PUT", address, strings.NewReader("BODY")).apiError(t, 403)
-	testkit.Equal(t, h.get("media://x"), "body", "x holds")
-}
-
-// A client that did not get the response of an upload sends the same object to the same
-// address again, and gets the response, while the object is stored.
-func TestUploadIsRepeated(t *testing.T) {
-	t.Parallel()
-	h := serve(t)
-	address := h.ask("input", "media://x")
 	first := h.at("PUT", address, strings.NewReader("body"))
 	first.hasStatus(t, "a whole object", 200)
 	for name, body := range map[string]io.Reader{
@@ -202,6 +191,10 @@ func TestUploadIsRepeated(t *testing.T) {
 			t.Errorf("%s: %s, the first time %s", name, again.body, first.body)
 		}
 	}
+	for _, other := range []string{"again", "BODY"} {
+		h.at("PUT", address, strings.NewReader(other)).apiError(t, 403)
+	}
+	testkit.Equal(t, h.get("media://x"), "body", "x holds")
 
 	h.put("media://x", "other")
 	h.at("PUT", address, strings.NewReader("body")).apiError(t, 403)
