@@ -4,7 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,9 +76,10 @@ func clientOfProcess(t *testing.T, dir, line string) *host {
 	return clientOf(t, url, pair.CAPEM())
 }
 
-// A server is killed while streams are open, and started again on its folder:
-// nothing acknowledged is lost, running streams read error and their events are
-// complete, and streams that were not opened yet can be opened, once.
+// A server is killed while streams are open and an object is being uploaded, and started again
+// on its folder: nothing acknowledged is lost, running streams read error and their events are
+// complete, and streams that were not opened yet can be opened, once. Objects are complete,
+// addresses are still valid, and the part of the upload that had arrived is no object.
 func TestKilledServerComesBack(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -92,9 +96,26 @@ func TestKilledServerComesBack(t *testing.T) {
 	done.chunks(1)
 	done.end()
 	done.closes(1000)
-	// Events are stored independently of the client: wait for the disk.
-	testkit.Eventually(t, "event on disk", func() bool { return onDisk(t, dir, "hubbub.events."+running.id) })
+	h.put("media://x", "earlier")
+	address, upload, end := h.ask("output", "media://x"), h.ask("input", "media://x"), make(chan struct{})
+	body, fill := io.Pipe()
+	go func() {
+		defer close(end)
+		if res, err := h.http.Do(testkit.Must(http.NewRequest("PUT", upload, body))(t)); err == nil {
+			_ = res.Body.Close()
+			t.Errorf("half an upload returned %d", res.StatusCode)
+		}
+	}()
+	noise := make([]byte, 3<<20)
+	_, _ = rand.Read(noise)
+	testkit.Must(fill.Write(noise))(t)
+	// Events are stored independently of the client, objects in chunks: wait for the disk.
+	for what, part := range map[string]string{"event": "hubbub.events." + running.id, "chunk": string(noise[2<<20+100:][:100])} {
+		testkit.Eventually(t, what, func() bool { return onDisk(t, dir, part) })
+	}
 	kill()
+	_ = fill.CloseWithError(io.ErrClosedPipe)
+	<-end
 
 	again := serve(t, func(o *setup) { o.DataDir = dir })
 	for id, want := range map[string]string{waiting.ID: "created", done.id: "done", running.id: "error"} {
@@ -105,6 +126,11 @@ func TestKilledServerComesBack(t *testing.T) {
 	}
 	if got := again.stored(done.id); len(got) != 2 {
 		t.Errorf("stored of the finished one: %q", got)
+	}
+	testkit.Equal(t, again.get("media://x"), "earlier", "x holds")
+	again.do("GET", address[strings.Index(address, "/v1/"):], "", nil).hasStatus(t, "the earlier address", 200)
+	if l := again.listed(""); l.Used != int64(len("earlier")) || len(l.Media) != 1 {
+		t.Errorf("the half upload counts: %+v", l)
 	}
 	waiting.URL = again.here(waiting.URL)
 	_ = again.openNow(waiting).Close()
