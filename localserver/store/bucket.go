@@ -126,10 +126,14 @@ func (b bucket) ignore(key string, err error) {
 	}
 }
 
-// load returns the JSON value of a key and its revision, or ErrNotFound and the
+// read returns the JSON value of a key and its revision, or ErrNotFound and the
 // revision 0, or that of a value that cannot be read.
-func load[T any](ctx context.Context, b bucket, key string) (value T, revision uint64, err error) {
-	entry, err := b.Get(ctx, key)
+func read[T any](ctx context.Context, b bucket, key string) (value T, revision uint64, err error) {
+	var entry jetstream.KeyValueEntry
+	err = retry(ctx, func(ctx context.Context) (err error) {
+		entry, err = b.Get(ctx, key)
+		return err
+	})
 	if err != nil {
 		return value, 0, err
 	}
@@ -141,15 +145,6 @@ func load[T any](ctx context.Context, b bucket, key string) (value T, revision u
 		err = ErrNotFound
 	}
 	return value, entry.Revision(), err
-}
-
-// read is load until the outcome is known.
-func read[T any](ctx context.Context, b bucket, key string) (value T, revision uint64, err error) {
-	err = retry(ctx, func(ctx context.Context) (err error) {
-		value, revision, err = load[T](ctx, b, key)
-		return err
-	})
-	return value, revision, err
 }
 
 // write writes a value if the newest one has the given revision, 0 if there must be

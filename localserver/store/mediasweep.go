@@ -65,7 +65,7 @@ func sweep[T any](ctx context.Context, b bucket, prefix string, expired func(T) 
 // read: a writer renews its entry before it writes the record, so that one of
 // the two fails.
 func (s *Store) sweepBlob(ctx context.Context, key string, now time.Time) (removed bool, err error) {
-	u, revision, err := load[unreferenced](ctx, s.media.names, key)
+	u, revision, err := read[unreferenced](ctx, s.media.names, key)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
@@ -73,7 +73,7 @@ func (s *Store) sweepBlob(ctx context.Context, key string, now time.Time) (remov
 		return false, err
 	}
 	blob := key[strings.LastIndexByte(key, '.')+1:]
-	rec, at, err := load[mediaRecord](ctx, s.media.names, u.Name)
+	rec, at, err := read[mediaRecord](ctx, s.media.names, u.Name)
 	switch {
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return false, err

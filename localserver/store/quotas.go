@@ -63,7 +63,7 @@ func (s *Store) makeRoom(ctx context.Context, open openStreams, now time.Time, l
 		return nil
 	}
 	for id, since := range open {
-		rec, _, err := load[Stream](ctx, s.streams, id)
+		rec, _, err := read[Stream](ctx, s.streams, id)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}

@@ -56,7 +56,7 @@ func TestAttemptWithUnknownOutcome(t *testing.T) {
 			t.Errorf("%+v %v", rec, err)
 		}
 		// A write of an earlier attempt that is still in flight fails.
-		_, revision, err := load[Stream](ctx, s.streams, "s1")
+		_, revision, err := read[Stream](ctx, s.streams, "s1")
 		testkit.NoError(t, err)
 		testkit.NoError(t, s.Withdraw(ctx, "s1", "third"))
 		if _, err := s.streams.Update(ctx, "s1", []byte("{}"), revision); !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
