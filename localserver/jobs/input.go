@@ -86,7 +86,7 @@ func (a *attempt) copyWeb(to io.Writer, address string) error {
 		idle := time.AfterFunc(fetchIdle, cancel)
 		defer idle.Stop()
 		var n int64
-		n, err = io.Copy(to, io.LimitReader(progressReader{response.Body, func() { idle.Reset(fetchIdle) }}, maxBytes+1))
+		n, err = io.Copy(to, io.LimitReader(io.TeeReader(response.Body, idleTimer{idle}), maxBytes+1))
 		if n > maxBytes {
 			return errTooLarge
 		}
@@ -106,16 +106,10 @@ var (
 	errNoSpace  = failed("The server has no space for the audio.")
 )
 
-// progressReader calls a function after every read that returned data.
-type progressReader struct {
-	r        io.Reader
-	progress func()
-}
+// idleTimer is a timer that every write starts again.
+type idleTimer struct{ *time.Timer }
 
-func (p progressReader) Read(b []byte) (int, error) {
-	n, err := p.r.Read(b)
-	if n > 0 {
-		p.progress()
-	}
-	return n, err
+func (t idleTimer) Write(p []byte) (int, error) {
+	t.Reset(fetchIdle)
+	return len(p), nil
 }

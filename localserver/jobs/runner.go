@@ -93,7 +93,11 @@ type work struct {
 	none     string      // message when the queue does not respond
 	failing  atomic.Bool // one of the workers has logged it
 	panicked string      // message when handle panics
-	order    accountOrder
+
+	mu     sync.Mutex     // of what follows: the order in which the accounts were last served on this node
+	served map[string]int // account: number of its newest delivery that was begun
+	begun  int            // deliveries so far
+	looked time.Time      // when the queue was last searched
 }
 
 // Start starts the workers.
