@@ -55,23 +55,6 @@ func (b bucket) Purge(ctx context.Context, key string, opts ...jetstream.KVDelet
 	return b.kv.Purge(ctx, key, opts...)
 }
 
-// delete removes a key if its newest value has the given revision, and leaves a marker. ErrConflict is as for
-// write. If there is no value after an attempt whose response was lost, that has removed it.
-func (b bucket) delete(ctx context.Context, key string, revision uint64) error {
-	attempted := false
-	return retry(ctx, func(ctx context.Context) error {
-		err := b.Purge(ctx, key, jetstream.LastRevision(revision))
-		if !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
-			attempted = true
-			return err
-		}
-		if entry, err := b.Get(ctx, key); attempted && err == nil && entry == nil {
-			return nil
-		}
-		return ErrConflict
-	})
-}
-
 // remove removes a key, or only its values up to a revision unless that is 0. In
 // contrast to Purge it leaves no marker, which would be read with the other keys until
 // it expires. After a crash an earlier value of the key may be back: the NATS server
@@ -148,13 +131,18 @@ func read[T any](ctx context.Context, b bucket, key string) (value T, revision u
 }
 
 // write writes a value if the newest one has the given revision, 0 if there must be
-// none, and returns the new one. ErrConflict says that another writer came first, and what
-// it has written can be read: a cluster refuses a write as soon as another one begins. An
-// attempt whose response was lost counts as written if the value reads as it was to be.
+// none, and returns the new one. The value nil removes the key and leaves a marker.
+// ErrConflict says that another writer came first, and what it has written can be read: a
+// cluster refuses a write as soon as another one begins. An attempt whose response was lost
+// counts as carried out if the key reads as it was to be.
 func (b bucket) write(ctx context.Context, key string, value []byte, revision uint64) (next uint64, err error) {
 	attempted := false
 	err = retry(ctx, func(ctx context.Context) error {
-		next, err = b.Update(ctx, key, value, revision)
+		if value == nil {
+			err = b.Purge(ctx, key, jetstream.LastRevision(revision))
+		} else {
+			next, err = b.Update(ctx, key, value, revision)
+		}
 		if !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
 			attempted = true
 			return err
@@ -163,6 +151,8 @@ func (b bucket) write(ctx context.Context, key string, value []byte, revision ui
 		switch {
 		case err != nil:
 			return err
+		case entry == nil && value == nil && attempted:
+			return nil
 		case entry == nil && revision == 0, entry != nil && entry.Revision() == revision: // the other write, or the earlier attempt, is not complete yet
 			return errRetry
 		case entry == nil || !attempted || !bytes.Equal(entry.Value(), value):

@@ -53,7 +53,8 @@ func (s *Store) DeleteMedia(ctx context.Context, account, name string, now time.
 	key := mediaKey(account, name)
 	readable := func(rec mediaRecord, now time.Time) bool { return !rec.expired(now) }
 	return s.report("delete media", s.changeRecord(ctx, key, now, readable, func(revision uint64) error {
-		return s.media.names.delete(ctx, key, revision)
+		_, err := s.media.names.write(ctx, key, nil, revision)
+		return err
 	}))
 }
 

@@ -90,6 +90,7 @@ func (s *Store) sweepBlob(ctx context.Context, key string, now time.Time) (remov
 	if s.media.backups.Load() > 0 || now.Equal(allExpired) && s.hasReaders(ctx, blob) {
 		return false, nil
 	}
+	// Once: after a lost response it is not known whether this call or a commit has removed the entry.
 	err = s.media.names.Purge(ctx, key, jetstream.LastRevision(revision))
 	switch {
 	case errors.Is(err, jetstream.ErrKeyRevisionMismatch):
