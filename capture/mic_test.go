@@ -256,19 +256,6 @@ func TestStallIsReportedWithinTwoSeconds(t *testing.T) {
 	}
 }
 
-func TestMicIsCancelled(t *testing.T) {
-	d := &fakeDevice{rate: SampleRate, channels: 1, period: 5 * time.Millisecond}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	s := NewChunkReader(ctx, openFake(t, d, time.Minute), Realtime)
-	for range s.Chunks() {
-		cancel()
-	}
-	if !errors.Is(s.Err(), context.Canceled) || d.closed.Load() != 1 {
-		t.Errorf("%v, closed %d times", s.Err(), d.closed.Load())
-	}
-}
-
 func TestMicThatDoesNotOpen(t *testing.T) {
 	hang := make(chan struct{})
 	d := &fakeDevice{rate: SampleRate, channels: 1, period: time.Millisecond}
