@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"hubbub/protocol"
+	"hubbub/protocol/trace"
 	"hubbub/tui/display"
 )
 
@@ -199,7 +200,7 @@ func (a *Accessible) reportGaps(s display.State) {
 // that is over.
 func (a *Accessible) reportHealth(old, s display.State) {
 	switch h, before := s.Health, old.Health; {
-	case !s.Connected():
+	case !s.Connected(), h == (trace.Health{}): // without a stream, it is not on time
 	case h.Cause != before.Cause && h.Cause != "":
 		_ = a.line("Warning: %s: %s.", h.Problem, h.Cause)
 	case h.Cause == "" && before.Cause != "":
