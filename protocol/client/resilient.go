@@ -285,24 +285,24 @@ func (r *ResilientStream) resume(lost *Stream, info CloseInfo) (next *Stream, er
 			r.reconnect.renew()
 		}
 	}
-	var resumed bool
+	var live protocol.LiveStream
 	enrolled := r.o.Enrolment != nil
 	err = r.reconnect.run(r.ctx, func(ctx context.Context) (at attemptStep, err error) {
-		next, resumed, at, err = r.openNext(ctx)
+		next, live, at, err = r.openNext(ctx)
 		return at, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.replaceStream(next, ConnectionChange{Resumed: resumed, Unrecognised: enrolled && r.o.Enrolment == nil})
+	r.replaceStream(next, live.ID, ConnectionChange{Resumed: live.Resumed, Unrecognised: enrolled && r.o.Enrolment == nil})
 	return next, nil
 }
 
 // openNext makes one attempt to open the next stream.
-func (r *ResilientStream) openNext(ctx context.Context) (s *Stream, resumed bool, at attemptStep, err error) {
+func (r *ResilientStream) openNext(ctx context.Context) (s *Stream, live protocol.LiveStream, at attemptStep, err error) {
 	live, begins, err := r.createNext(ctx)
 	if err != nil {
-		return nil, false, creating, err
+		return nil, live, creating, err
 	}
 	// With a microphone that was without a connection for long, a slow request has moved the begin that it named.
 	if live.Resumed && r.buffer.wouldRewind(r.merger.cut)-begins > maxMoved.Seconds() {
@@ -313,14 +313,10 @@ func (r *ResilientStream) openNext(ctx context.Context) (s *Stream, resumed bool
 		cancel()
 	}
 	s, err = r.client.OpenStream(ctx, live.URL)
-	if err != nil {
-		return nil, false, opening, err
+	if err == nil {
+		r.begins = begins
 	}
-	r.begins = begins
-	r.mu.Lock()
-	r.id = live.ID
-	r.mu.Unlock()
-	return s, live.Resumed, opening, nil
+	return s, live, opening, err
 }
 
 // createNext asks for the next stream. begins is where its audio begins if it is opened at once, in seconds.
@@ -352,12 +348,12 @@ func (r *ResilientStream) createNext(ctx context.Context) (live protocol.LiveStr
 }
 
 // replaceStream puts a new stream in the place of the lost one.
-func (r *ResilientStream) replaceStream(s *Stream, change ConnectionChange) {
+func (r *ResilientStream) replaceStream(s *Stream, id string, change ConnectionChange) {
 	change.Gap = r.buffer.rewind(r.merger.cut)
 	ends := r.merger.nextStream(change.Gap.End, change.Resumed)
 	r.mu.Lock()
 	r.earlier += r.stream.Stats().ChunksSent
-	r.stream = s
+	r.stream, r.id = s, id
 	r.mu.Unlock()
 	r.reconnect.connected()
 	if r.ctx.Err() != nil { // Close has closed the old one
