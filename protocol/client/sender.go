@@ -31,7 +31,7 @@ func (r *ResilientStream) sendBuffered(s *Stream) {
 		default:
 			select {
 			case <-r.buffer.added:
-			case <-s.aborted:
+			case <-s.ctx.Done():
 				return
 			}
 		}
@@ -55,11 +55,7 @@ func (r *ResilientStream) pace(s *Stream, n int64) bool {
 		if wait <= 0 {
 			break
 		}
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-		case <-s.aborted:
-			t.Stop()
+		if protocol.Sleep(s.ctx, wait) != nil {
 			return false
 		}
 	}
@@ -94,7 +90,7 @@ func (s *Stream) awaitAcks() bool {
 		limit.Reset(wait)
 		select {
 		case <-s.acks:
-		case <-s.aborted:
+		case <-s.ctx.Done():
 			return false
 		case <-limit.C:
 			if answers {

@@ -137,7 +137,7 @@ func TestUnacknowledgedAudioIsBounded(t *testing.T) {
 			r := &ResilientStream{o: ResilientOptions{Unpaced: true}, buffer: newSendBuffer(false, nil), endSent: make(chan struct{})}
 			go r.sendBuffered(s)
 			for n := range int64(600) {
-				_ = r.buffer.put(bufferedChunk{n, make([]float32, protocol.ChunkSamples)}, s.aborted) // the end says why it failed
+				_ = r.buffer.put(bufferedChunk{n, make([]float32, protocol.ChunkSamples)}, s.ctx.Done()) // the end says why it failed
 				if behind := s.Stats().Behind; c.answers && behind > 5*time.Second {
 					t.Fatalf("%s are unacknowledged", behind)
 				}
@@ -183,7 +183,7 @@ func TestServiceWithLatePongsKeepsUp(t *testing.T) {
 			go r.sendBuffered(s)
 			go ended(s)
 			for n := range int64(1200) {
-				_ = r.buffer.put(bufferedChunk{n, make([]float32, protocol.ChunkSamples)}, s.aborted) // the end says why it failed
+				_ = r.buffer.put(bufferedChunk{n, make([]float32, protocol.ChunkSamples)}, s.ctx.Done()) // the end says why it failed
 				time.Sleep(protocol.ChunkDuration)
 				if waiting, _ := r.buffer.waiting(); waiting > 30 {
 					t.Fatalf("after %d chunks %d wait to be sent", n, waiting)
@@ -357,7 +357,7 @@ func TestPongToASlowService(t *testing.T) {
 		}, nil)
 		select {
 		case <-ponged:
-		case <-s.aborted:
+		case <-s.ctx.Done():
 		}
 		_ = s.EndOfStream() // the end says why it failed
 		if _, info := collect(t, s); info.Reason != Completed || !slices.Equal(pongs, []string{"1", "3"}) {

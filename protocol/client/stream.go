@@ -2,6 +2,7 @@ package client
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -68,10 +69,11 @@ type Stream struct {
 
 	events     chan protocol.Event
 	acks       chan struct{} // audio was acknowledged or decided
-	aborted    chan struct{} // closed by the first abort, at the latest by that of the reader at its end
 	pingNow    chan struct{}
 	pongs      chan string // the newest ping of the service, to be answered
 	goroutines sync.WaitGroup
+	ctx        context.Context // ended by the first abort, at the latest by that of the reader at its end
+	cancel     context.CancelFunc
 
 	receiveOnly bool // nothing is sent: the service ends the stream when it is over
 
@@ -126,13 +128,13 @@ func newStream(conn *websocket.Conn, config config, redactor *trace.Redactor) *S
 		sendingState: sendingState{firstBegun: now, lastBegun: now},
 		events:       make(chan protocol.Event, config.eventQueue),
 		acks:         make(chan struct{}, 1),
-		aborted:      make(chan struct{}),
 		pingNow:      make(chan struct{}, 1),
 		pongs:        make(chan string, 1),
 		frame:        make([]byte, 0, protocol.ChunkBytes),
 		open:         map[string]float64{},
 		redactor:     redactor,
 	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
 	conn.SetReadLimit(maxMessageBytes)
 	conn.SetPingHandler(s.pinged)
 	conn.SetPongHandler(s.pong)
@@ -336,7 +338,7 @@ func (s *Stream) abort(cause CloseInfo) {
 		return
 	}
 	s.info = &cause
-	close(s.aborted)
+	s.cancel()
 	_ = s.tcp().Close()
 }
 

@@ -127,7 +127,7 @@ func (s *Stream) deliver(e protocol.Event) bool {
 	case s.events <- e:
 		s.noteMessage(time.Since(begun))
 		return true
-	case <-s.aborted:
+	case <-s.ctx.Done():
 		return false
 	}
 }
@@ -306,12 +306,10 @@ type ping struct {
 
 // checkOpen is overError once the stream has ended, or nil.
 func (s *Stream) checkOpen() error {
-	select {
-	case <-s.aborted:
+	if s.ctx.Err() != nil {
 		return s.overError()
-	default:
-		return nil
 	}
+	return nil
 }
 
 // overError is ErrStreamOver with the reason, if that is known.
@@ -334,10 +332,7 @@ func (s *Stream) write(kind int, payload []byte) error {
 	s.writeFailed(err)
 	// A close frame of the service says more than a broken pipe; the reader
 	// finds it within writeGrace.
-	select {
-	case <-s.aborted:
-	case <-time.After(2 * s.config.writeGrace):
-	}
+	_ = protocol.Sleep(s.ctx, 2*s.config.writeGrace)
 	return s.overError()
 }
 
@@ -393,7 +388,7 @@ func (s *Stream) ping() {
 		case <-timer.C:
 		case <-s.pingNow:
 			interval = s.config.pingEvery / 8
-		case <-s.aborted:
+		case <-s.ctx.Done():
 			return
 		}
 		s.control(websocket.PingMessage, trace.KindPing, binary.BigEndian.AppendUint64(nil, s.nextPing()))
