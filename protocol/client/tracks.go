@@ -3,10 +3,11 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"hubbub/protocol"
 )
@@ -110,13 +111,11 @@ func (t *Tracks) Send(seq int64, samples []float32) error {
 
 // EndOfStream says that no more audio comes, as ResilientStream.EndOfStream does.
 func (t *Tracks) EndOfStream() error {
-	errs := make([]error, len(t.streams))
-	var all sync.WaitGroup
-	for i, s := range t.streams {
-		all.Go(func() { errs[i] = s.EndOfStream() })
+	var all errgroup.Group
+	for _, s := range t.streams {
+		all.Go(s.EndOfStream)
 	}
-	all.Wait()
-	return errors.Join(errs...)
+	return all.Wait()
 }
 
 // Wait blocks until all streams are over and says how: the first failure, or how
