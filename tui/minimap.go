@@ -23,18 +23,11 @@ func mapSpan(s display.State) float64 {
 	return wholeSpan(s.Position)
 }
 
-// mapCell is one cell of the minimap.
-type mapCell struct {
-	height uint8 // eighths, 0 = silence
-	style  canvas.Style
-}
-
-// mapCells computes the cells. Open turns are drawn in whole cells: a last cell that grew with
-// every tick would be 7 % more output to the terminal.
-func mapCells(s *display.Session, cells int) []mapCell {
-	dur := mapSpan(s.State) / float64(cells)
+// mapTalk is for how long each speaker who is not muted talked in each cell of dur seconds. Open turns
+// are whole cells: a last cell that grew with every tick would be 7 % more output to the terminal.
+func mapTalk(s *display.Session, cells int, dur float64) (all []float64) {
 	decided := math.Floor(s.DecidedUntil()/dur) * dur
-	all := make([]float64, cells*len(s.Speakers)) // talk of each speaker and cell
+	all = make([]float64, cells*len(s.Speakers))
 	for i, p := range s.Speakers {
 		if p.Muted {
 			continue
@@ -47,20 +40,7 @@ func mapCells(s *display.Session, cells int) []mapCell {
 			addTalk(talk, p.OpenSince, max(decided, p.OpenSince+0.1), dur)
 		}
 	}
-	out := make([]mapCell, cells)
-	for c := range out {
-		most, who, sum := 0.0, -1, 0.0
-		for i := range s.Speakers {
-			t := all[i*cells+c]
-			if sum += t; t > most {
-				most, who = t, i
-			}
-		}
-		if who >= 0 {
-			out[c] = mapCell{uint8(min(max(math.Round(canvas.Subcells*sum/dur), 1), canvas.Subcells)), s.Speakers[who].Style}
-		}
-	}
-	return out
+	return all
 }
 
 // addTalk adds a stretch of speech to the cells that it covers, in seconds.
@@ -78,11 +58,19 @@ func (m *model) drawMinimap(c *canvas.Canvas, l layout, w window, s *display.Ses
 	set := func(col int, glyph string, style canvas.Style) { c.Set(l.gutter+col, l.mapY, glyph, style) }
 	c.Text(3, l.mapY, l.name, "session", canvas.Dim)
 	dur := mapSpan(s.State) / float64(n)
-	for i, cell := range mapCells(s, n) {
-		if cell.height > 0 {
-			set(i, m.glyphs.Rise[cell.height], cell.style)
+	talk := mapTalk(s, n, dur)
+	for i := range n {
+		most, sum, style := 0.0, 0.0, canvas.Faint
+		for k, p := range s.Speakers {
+			t := talk[k*n+i]
+			if sum += t; t > most {
+				most, style = t, p.Style
+			}
+		}
+		if sum > 0 {
+			set(i, m.glyphs.Rise[int(min(max(math.Round(canvas.Subcells*sum/dur), 1), canvas.Subcells))], style)
 		} else if float64(i)*dur < s.Position {
-			set(i, m.glyphs.Rise[0], canvas.Faint)
+			set(i, m.glyphs.Rise[0], style)
 		}
 	}
 	column := func(seconds float64) int { return min(max(int(seconds/dur), 0), n-1) }
