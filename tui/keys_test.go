@@ -79,12 +79,9 @@ func TestZoomKeys(t *testing.T) {
 		t.Errorf("the whole session begins in column %d", -w.first)
 	}
 	screenHas(t, m, "5 min across", "+")
-}
 
-// Zooming out stops at the length of the session: no key in between changes
-// nothing.
-func TestZoomOutStopsAtTheSessionsLength(t *testing.T) {
-	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
+	// Zooming out stops at the length of the session: no key in between changes nothing.
+	m = testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	screenHas(t, m, "whole session", "-")
 	screenHas(t, m, "60 s across", "-", "-", "-", "+")
 	// A session that is shorter than the view.
@@ -437,6 +434,12 @@ func TestResume(t *testing.T) {
 	m.mouse = false
 	if _, cmd := m.Update(tea.ResumeMsg{}); cmd != nil {
 		t.Error("the mouse is taken, which the user has left to the terminal")
+	}
+	for _, suspended := range []bool{true, false} { // by ctrl+z, after which Bubble Tea draws the screen itself
+		m.suspended = suspended
+		if _, cmd := m.Update(continuedMsg{}); (cmd == nil) != suspended {
+			t.Errorf("suspended %v, the screen is drawn again %v", suspended, cmd != nil)
+		}
 	}
 }
 
