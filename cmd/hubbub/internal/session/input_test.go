@@ -9,17 +9,6 @@ import (
 	"hubbub/protocol/testkit"
 )
 
-// noticed is a display without a screen that keeps notices.
-type noticed struct {
-	stub
-	texts []string
-}
-
-func (d *noticed) notice(text string, _ bool) error {
-	d.texts = append(d.texts, text)
-	return nil
-}
-
 // TestReportInput: what has changed at a microphone is reported, and a device that was
 // chosen instead of a silent one is not reported as delivering sound.
 func TestReportInput(t *testing.T) {
@@ -45,9 +34,9 @@ func TestReportInput(t *testing.T) {
 		{capture.Stats{Device: "desk"}, capture.Stats{Device: "headset", Gaps: []capture.Gap{{Start: 60, End: 62}}}, `"headset" is used instead of "desk"; 2.0 s of audio from 1:00 on are missing`},
 		{capture.Stats{Device: "desk + output"}, capture.Stats{Device: "headset + television", Gaps: []capture.Gap{{Start: 60, End: 62}}}, `"headset + television" is used instead of "desk + output"; 2.0 s of audio from 1:00 on are missing`},
 	} {
-		var d noticed
-		testkit.NoError(t, reportInput(c.was, c.is, &d))
-		testkit.Equal(t, strings.Join(d.texts, "\n"), c.want, c.was, "then", c.is)
+		d := newStub(false)
+		testkit.NoError(t, reportInput(c.was, c.is, d))
+		testkit.Equal(t, strings.Join(d.notices, "\n"), c.want, c.was, "then", c.is)
 	}
 }
 

@@ -43,20 +43,16 @@ func TestOnPage(t *testing.T) {
 }
 
 // closedDisplay is a display that cannot be opened.
-type closedDisplay struct {
-	*stub
-	notices int
-}
+type closedDisplay struct{ *stub }
 
-func (d *closedDisplay) open(view) error           { return io.ErrClosedPipe }
-func (d *closedDisplay) notice(string, bool) error { d.notices++; return nil }
+func (closedDisplay) open(view) error { return io.ErrClosedPipe }
 
 // TestOnPageOfAClosedDisplay: a display that was not opened gets no notice, and the page is closed.
 func TestOnPageOfAClosedDisplay(t *testing.T) {
-	closed := &closedDisplay{stub: newStub(true)}
+	closed := closedDisplay{newStub(true)}
 	d := OnPage(closed, "127.0.0.1:0").(*onPage)
-	if err := d.open(replay(t)); err != io.ErrClosedPipe || closed.notices > 0 {
-		t.Errorf("%v, %d notices", err, closed.notices)
+	if err := d.open(replay(t)); err != io.ErrClosedPipe || len(closed.notices) > 0 {
+		t.Errorf("%v, notices %q", err, closed.notices)
 	}
 	if _, err := http.Get(d.server.URL()); err == nil {
 		t.Error("the page is still there")

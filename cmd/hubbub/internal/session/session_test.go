@@ -38,6 +38,7 @@ type stub struct {
 	turns  []protocol.Turn
 	failed error // returned by turn
 
+	notices  []string
 	finished bool
 }
 
@@ -60,8 +61,11 @@ func (d *stub) run(source, screen context.Context) error {
 }
 func (d *stub) Properties() Properties     { return Properties{StaysOpen: d.stays} }
 func (d *stub) event(protocol.Event) error { d.events++; return nil }
-func (d *stub) notice(string, bool) error  { return nil }
 func (d *stub) finish() error              { d.finished = true; return nil }
+func (d *stub) notice(text string, _ bool) error {
+	d.notices = append(d.notices, text)
+	return nil
+}
 func (d *stub) turn(t protocol.Turn) error {
 	d.turns = append(d.turns, t)
 	return d.failed
