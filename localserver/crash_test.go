@@ -99,9 +99,10 @@ func TestKilledServerComesBack(t *testing.T) {
 	h.put("media://x", "earlier")
 	address, upload, end := h.ask("output", "media://x"), h.ask("input", "media://x"), make(chan struct{})
 	body, fill := io.Pipe()
+	request := testkit.Must(http.NewRequest("PUT", upload, body))(t)
 	go func() {
 		defer close(end)
-		if res, err := h.http.Do(testkit.Must(http.NewRequest("PUT", upload, body))(t)); err == nil {
+		if res, err := h.http.Do(request); err == nil {
 			_ = res.Body.Close()
 			t.Errorf("half an upload returned %d", res.StatusCode)
 		}

@@ -112,21 +112,6 @@ func TestTwoLengthsCloseTheConnection(t *testing.T) {
 	}
 }
 
-func TestRequestLogHasTheAccount(t *testing.T) {
-	t.Parallel()
-	var log logBuffer
-	dir := t.TempDir()
-	h := serve(t, log.use, func(o *setup) { o.DataDir = dir })
-	h.do("GET", "/v1/test", mustKey(t, dir, "team-a", "pro", time.Now()), nil)
-	h.at("PUT", h.ask("input", "media://x"), strings.NewReader("x"))
-	s := h.open()
-	s.end()
-	s.rest()
-	for _, want := range []string{`account=team-a method=GET route="GET /v1/test"`, `account=default method=PUT`, `account=default method=GET route="GET /v1/stream/{id}"`} {
-		testkit.Eventually(t, want, func() bool { return log.count(want) == 1 })
-	}
-}
-
 func TestWarningAboutWritableFiles(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "[1]") // a pattern that does not match itself

@@ -17,7 +17,8 @@ import (
 )
 
 // A complete stream, with every kind of secret and every kind of refusal: no
-// secret is in the log, at any level, and each refusal has a line with its request id.
+// secret is in the log, at any level, and each refusal has a line with its request id. Requests
+// have a line with their account.
 func TestLogOfAStreamHoldsNoSecrets(t *testing.T) {
 	t.Parallel()
 	var log logBuffer
@@ -81,7 +82,8 @@ func TestLogOfAStreamHoldsNoSecrets(t *testing.T) {
 	if strings.Contains(text, "token=") || bytes.Contains([]byte(text), []byte("Bearer ")) {
 		t.Error("the log contains a query or a credential")
 	}
-	for _, has := range []string{"stream=" + l.ID, "media stored", "account=default", "request=" + refused.RequestID} {
+	for _, has := range []string{"stream=" + l.ID, "media stored", "request=" + refused.RequestID, `account=team method=GET route="GET /v1/test"`,
+		`account=default method=PUT`, `account=default method=GET route="GET /v1/stream/{id}"`} {
 		if !strings.Contains(text, has) {
 			t.Errorf("the log does not contain %q", has)
 		}
