@@ -313,19 +313,12 @@ func TestCanceledWhileItRuns(t *testing.T) {
 	put(t, s, "a", "long", silence(30*60*16000))
 	id := submit(t, s, newJob("a", "long"))
 	r := runner(t, s, 1, nil)
-	var j store.Job
-	for deadline := time.Now().Add(patience); j.Status != store.JobCanceled; time.Sleep(10 * time.Millisecond) {
-		var revision uint64
-		var err error
-		if j, revision, err = s.Job(t.Context(), "a", id, time.Now()); err != nil || time.Now().After(deadline) {
-			t.Fatalf("%+v %v", j, err)
-		}
-		if j.Status == store.JobRunning {
-			j.Status = store.JobCanceled
-			testkit.Must(s.UpdateJob(t.Context(), j, revision))(t)
-			r.Cancel(j, false)
-		}
-	}
+	testkit.Eventually(t, "the job", func() bool {
+		j, _, err := s.Job(t.Context(), "a", id, time.Now())
+		testkit.NoError(t, err)
+		return j.Status == store.JobRunning
+	})
+	r.Cancel(cancelRecord(t, s, id), false)
 	testkit.Eventually(t, "the end of the work", func() bool { return r.Counters.Canceled.Load() > 0 })
 	if j, _, err := s.Job(t.Context(), "a", id, time.Now()); err != nil || j.Status != store.JobCanceled || j.Output != "" {
 		t.Errorf("%+v %v", j, err)
