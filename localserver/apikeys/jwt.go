@@ -62,7 +62,7 @@ func (c *claims) UnmarshalJSON(raw []byte) error {
 
 // issue signs an API key with an ID.
 func (k signingKey) issue(spec Spec, id string, now time.Time) (string, error) {
-	t := jwt.NewWithClaims(k.method(), claims{
+	t := jwt.NewWithClaims(jwt.GetSigningMethod(k.algorithm), claims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Issuer: "hubbub", Subject: spec.Account, ID: id,
 			IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(spec.Expires)),

@@ -92,7 +92,8 @@ func (k *Keyring) Revoked(id string) bool {
 		return false
 	}
 	name := recordName(id)
-	return k.revoked.has(name) || k.others.Load().revoked[name]
+	_, here := k.revoked.all()[name]
+	return here || k.others.Load().revoked[name]
 }
 
 // Refresh reads which API keys were revoked and, after Join, exchanges

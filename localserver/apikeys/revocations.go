@@ -61,12 +61,6 @@ func (r *revocations) refresh() error {
 	return err
 }
 
-// has reports whether the record of this name is that of a revoked key.
-func (r *revocations) has(name string) bool {
-	_, revoked := r.all()[name]
-	return revoked
-}
-
 // all returns the records of the revoked keys, by their names, nil before they were read.
 func (r *revocations) all() map[string]Record {
 	if names := r.names.Load(); names != nil {

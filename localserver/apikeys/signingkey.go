@@ -16,8 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
-
 	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/hint"
 )
@@ -51,9 +49,6 @@ type signingKey struct {
 	verify    any // the key that package jwt verifies with
 	sign      any // the key that package jwt signs with; nil for a public key
 }
-
-// method is the algorithm for package jwt.
-func (k signingKey) method() jwt.SigningMethod { return jwt.GetSigningMethod(k.algorithm) }
 
 // public encodes what other nodes need to verify API keys of this signing key.
 func (k signingKey) public() []byte {
@@ -217,14 +212,11 @@ func Create(dataDir string, spec Spec, now time.Time) (string, error) {
 		return "", hint.Add(fmt.Errorf("an API key cannot expire after %v", spec.Expires), "Give a time such as 720h.")
 	}
 	keys, err := readSigningKeys(dataDir)
-	newest := len(keys) - 1
-	for newest >= 0 && keys[newest].sign == nil {
-		newest--
-	}
+	keys = slices.DeleteFunc(keys, func(k signingKey) bool { return k.sign == nil })
 	var key signingKey
 	switch {
-	case newest >= 0:
-		key = keys[newest]
+	case len(keys) > 0:
+		key = keys[len(keys)-1] // the newest
 	case err != nil:
 		return "", hint.Add(err, "Check the files in the folder keys of the data folder.")
 	default:
