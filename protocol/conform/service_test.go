@@ -367,6 +367,13 @@ func TestWaitsAndWidth(t *testing.T) {
 	}
 }
 
+// A rate limit that a slow connection cannot exceed is not missing.
+func TestUnrefusedRequests(t *testing.T) {
+	for took, want := range map[time.Duration]Verdict{59 * time.Second: Differs, 61 * time.Second: Skipped} {
+		testkit.Equal(t, try(func() { unrefused(took) }).verdict, want, took)
+	}
+}
+
 // Without a service, or with a key that it rejects, no rule is tested.
 func TestNoService(t *testing.T) {
 	t.Parallel()
