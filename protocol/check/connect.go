@@ -76,7 +76,7 @@ func (c *checker) tls(ctx context.Context, s *Stage) error {
 			s.notice(fmt.Sprintf("the certificate expires in %d days", left), "The operator of the service should renew it.")
 		}
 	}
-	if timedOut(err) && c.proxy == "" {
+	if timed, ok := errors.AsType[net.Error](err); ok && timed.Timeout() && c.proxy == "" { // also context.DeadlineExceeded
 		return hint.Add(err, "The port accepts connections, but does not respond in TLS: check the port; a firewall may drop the packets, or a VPN the large ones (try a smaller MTU), or the service is overloaded; if it really has no TLS, write http://.")
 	}
 	return err
@@ -130,11 +130,6 @@ func (c *checker) keyError(info client.ResponseInfo, err error) error {
 		}
 	}
 	return err
-}
-
-func timedOut(err error) bool {
-	timed, ok := errors.AsType[net.Error](err)
-	return ok && timed.Timeout() // also context.DeadlineExceeded
 }
 
 // keyExpiry is the expiry time of a key that is a JWT (RFC 7519, 4.1.4).

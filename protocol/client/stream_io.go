@@ -125,19 +125,15 @@ func (s *Stream) deliver(e protocol.Event) bool {
 	begun := time.Now()
 	select {
 	case s.events <- e:
-		s.noteMessage(time.Since(begun))
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.lastMessage = time.Now()
+		if !s.endSent.IsZero() || s.writeErr != nil {
+			s.stalled += s.lastMessage.Sub(begun)
+		}
 		return true
 	case <-s.ctx.Done():
 		return false
-	}
-}
-
-func (s *Stream) noteMessage(stalled time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lastMessage = time.Now()
-	if !s.endSent.IsZero() || s.writeErr != nil {
-		s.stalled += stalled
 	}
 }
 
