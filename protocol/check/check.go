@@ -59,13 +59,6 @@ type Stage struct {
 	Details map[string]any `json:"details,omitempty"`
 }
 
-func (s *Stage) detail(name string, value any) {
-	if s.Details == nil {
-		s.Details = map[string]any{}
-	}
-	s.Details[name] = value
-}
-
 func (s *Stage) notice(cause, next string) { s.State, s.Cause, s.Next = Notice, cause, next }
 
 // checker runs the stages, in order. What a stage finds out is kept here for
@@ -146,7 +139,10 @@ func (c *checker) run(ctx context.Context) []Stage {
 		s.State, s.Cause, s.Next = Failed, err.Error(),
 			cmp.Or(hint.Of(err), "Try again; if it fails again, give --report FILE to the operator of the service.")
 		if response, ok := errors.AsType[*client.ResponseError](err); ok {
-			s.detail("status", response.Status)
+			if s.Details == nil {
+				s.Details = map[string]any{}
+			}
+			s.Details["status"] = response.Status
 		}
 		if i+1 < len(results) {
 			results[i+1].Seen = "not tried: " + s.Title + " failed"

@@ -52,7 +52,7 @@ func resumedService(t *testing.T, statuses func(n int) string, first, second fun
 			}
 		}}.Handler(), nil)
 	c := newTestClient(t, Options{BaseURL: address, CACert: ca})
-	c.config.backOff = func(int, error) time.Duration { return time.Millisecond }
+	c.config.backOff = backOffOf(time.Millisecond)
 	return c
 }
 

@@ -300,15 +300,7 @@ func TestReconnectLimit(t *testing.T) {
 			s := &lossyService{t: t}
 			s.creates = append([]func(http.ResponseWriter) bool{nil}, slices.Repeat([]func(http.ResponseWriter) bool{c.create}, 1000)...)
 			s.streams = []script{s.receives(0, 3, sending(c.end, "start 0.1 A"))}
-			l := s.open(ResilientOptions{Limit: c.limit, Unpaced: true}, func(conf *config) {
-				conf.backOff = func(tries int, err error) time.Duration {
-					var response *ResponseError
-					if errors.As(err, &response) && response.RetryAfter > 0 {
-						return response.RetryAfter
-					}
-					return 20 * time.Millisecond
-				}
-			})
+			l := s.open(ResilientOptions{Limit: c.limit, Unpaced: true}, func(conf *config) { conf.backOff = backOffOf(20 * time.Millisecond) })
 			for seq := int64(0); seq < 10 && l.Send(seq, marked(seq)) == nil; seq++ {
 			}
 			lines, _, end := receiveAll(t, l)

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -302,6 +303,16 @@ func (s *lossyService) open(o ResilientOptions, change func(*config)) *Resilient
 	l := testkit.Must(c.OpenResilient(context.Background(), o))(s.t)
 	s.t.Cleanup(l.Close)
 	return l
+}
+
+// backOffOf is a wait before each attempt, or the longer one that the service asks for.
+func backOffOf(wait time.Duration) func(int, error) time.Duration {
+	return func(_ int, err error) time.Duration {
+		if response, ok := errors.AsType[*ResponseError](err); ok {
+			return max(wait, response.RetryAfter)
+		}
+		return wait
+	}
 }
 
 // marked is a chunk that says which one it is.

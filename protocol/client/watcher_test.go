@@ -57,13 +57,7 @@ func watch(t *testing.T, steps ...watchStep) (*Client, func() []string) {
 		}
 	}}.Handler(), nil)
 	c := newTestClient(t, Options{BaseURL: address, CACert: ca})
-	c.config.backOff = func(_ int, err error) time.Duration {
-		var response *ResponseError
-		if errors.As(err, &response) && response.RetryAfter > 0 {
-			return response.RetryAfter
-		}
-		return time.Millisecond
-	}
+	c.config.backOff = backOffOf(time.Millisecond)
 	return c, func() []string { mu.Lock(); defer mu.Unlock(); return append([]string(nil), queries...) }
 }
 
