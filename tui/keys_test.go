@@ -435,10 +435,10 @@ func TestResume(t *testing.T) {
 	if _, cmd := m.Update(tea.ResumeMsg{}); cmd != nil {
 		t.Error("the mouse is taken, which the user has left to the terminal")
 	}
-	for _, suspended := range []bool{true, false} { // by ctrl+z, after which Bubble Tea draws the screen itself
-		m.suspended = suspended
-		if _, cmd := m.Update(continuedMsg{}); (cmd == nil) != suspended {
-			t.Errorf("suspended %v, the screen is drawn again %v", suspended, cmd != nil)
+	m.suspended = true // by ctrl+z, after which Bubble Tea draws the screen itself
+	for _, again := range []bool{false, true} {
+		if _, cmd := m.Update(continuedMsg{}); (cmd != nil) != again {
+			t.Errorf("the screen is drawn again: %v, want %v", cmd != nil, again)
 		}
 	}
 }
