@@ -30,10 +30,6 @@ type microphoneView struct {
 	listed   bool
 	selected int
 	using    bool // a device is being exchanged
-
-	level display.Level // of the selected device
-	known bool
-	err   error
 }
 
 func (m *model) openMicrophones() {
@@ -84,7 +80,6 @@ func (m *model) microphonesListed(list []display.Microphone, err error) {
 // measure measures the selected device, unless the session itself does.
 func (m *model) measure() {
 	v := m.microphones
-	v.level, v.known, v.err = display.Level{}, false, nil
 	if v.selected >= len(v.list) || v.list[v.selected].Used {
 		m.o.Microphones.Measure("")
 		return
@@ -149,12 +144,13 @@ func (m *model) drawMicrophones(c *canvas.Canvas) {
 		m.drawMicrophone(c, 1, 1+i, w, top+i)
 	}
 	if len(v.list) > 0 {
+		_, _, err := m.o.Microphones.Reading()
 		text, style := display.TerminalSafe(v.list[v.selected].Name), canvas.Dim
 		switch {
 		case v.using:
 			text = "opening " + text
-		case v.err != nil:
-			text, style = display.ErrorText(v.err, m.glyphs), canvas.Bad
+		case err != nil:
+			text, style = display.ErrorText(err, m.glyphs), canvas.Bad
 		case v.list[v.selected].Used && onlyPortAudio(v.list):
 			text = "Devices connected later need a restart, or a recorder (parec, ffmpeg)."
 		}
@@ -171,6 +167,7 @@ func onlyPortAudio(list []display.Microphone) bool {
 func (m *model) drawMicrophone(c *canvas.Canvas, x, y, w, i int) {
 	v := m.microphones
 	d, selected := v.list[i], i == v.selected
+	level, known, err := m.o.Microphones.Reading() // of the selected device
 	style := canvas.Plain
 	if selected {
 		c.Set(x, y, m.glyphs.Selected, canvas.Brand.Bold())
@@ -184,14 +181,13 @@ func (m *model) drawMicrophone(c *canvas.Canvas, x, y, w, i int) {
 		c.Fitted(x+2+name, y, systemWidth-1, display.TerminalSafe(d.System), 0, canvas.Dim)
 	}
 	c.Fitted(x+2, y, name-1, display.TerminalSafe(d.Name), (name-1)/2, style)
-	level, known := v.level, selected && v.known
-	switch {
+	switch known = known && selected; {
 	case d.Used:
 		level, known = m.state.Level, true
 		c.TextRight(end, y, "in use", canvas.Good)
 	case known:
 		c.TextRight(end, y, decibelText(level.Peak), canvas.Dim)
-	case selected && v.err != nil:
+	case selected && err != nil:
 		c.TextRight(end, y, "fails", canvas.Bad)
 	case d.Default:
 		c.TextRight(end, y, "default", canvas.Dim)

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"hubbub/tui/display"
@@ -59,6 +60,14 @@ func TestChooseMicrophone(t *testing.T) {
 		}}
 		m.o.Microphones = devices
 		m.bindKeys()
+		onlySelected := func(says string) {
+			t.Helper()
+			for _, row := range screenRows(m)[1:4] {
+				if strings.Contains(row, "▌") != strings.Contains(row, says) {
+					t.Errorf("%dx%d: %q, want %q in the selected row only", w, h, row, says)
+				}
+			}
+		}
 		cmd := press(m, "i")
 		screenHas(t, m, "looking for microphones")
 		answerTo(m, cmd)
@@ -70,10 +79,11 @@ func TestChooseMicrophone(t *testing.T) {
 		press(m, "down")
 		m.Update(tickMsg{})
 		screenHas(t, m, "USB Audio")
-		screenHas(t, m, "-20 dB")
+		onlySelected("-20 dB")
 		press(m, "down")
 		m.Update(tickMsg{})
 		screenHas(t, m, "cannot open it")
+		onlySelected("fails")
 		answerTo(m, press(m, "enter"))
 		screenHas(t, m, "it is still used")
 		if m.microphones == nil || devices.measured[len(devices.measured)-1] != "parec:2" {

@@ -193,9 +193,6 @@ func (m *model) refresh() {
 		m.notice = "" // that the stream is resumed is over
 	}
 	m.state = s
-	if v := m.microphones; v != nil && v.listed && !v.using {
-		v.level, v.known, v.err = m.o.Microphones.Reading()
-	}
 	m.updateCounters(now)
 	if !s.Started.IsZero() && !s.Finished() {
 		m.elapsed = max(now.Sub(s.Started), 0).Truncate(time.Second)

@@ -146,7 +146,7 @@ type Microphones interface {
 	List() ([]Microphone, error)
 	// Measure measures the level of a device from now on, and no other; "" = none.
 	Measure(input string)
-	// Reading is the newest level of that device; known says that there is one.
+	// Reading is the newest level of that device, at once; known says that there is one.
 	Reading() (level Level, known bool, err error)
 	// Use continues the session with a device. The text is one line.
 	Use(input string) (text string, err error)
