@@ -63,7 +63,6 @@ func (b binding) available(o Options) bool {
 }
 
 func newBindings() []binding {
-	hasWire := func(o Options) bool { return o.Wire != nil }
 	return []binding{
 		{keys: []string{"q", "Q"}, name: "quit", hint: "quit", help: "quit", on: anyScreen, do: (*model).quit},
 		{keys: []string{"ctrl+c"}, name: "interrupt", help: "interrupt", on: anyScreen, do: (*model).interrupt, always: true},
@@ -104,7 +103,7 @@ func newBindings() []binding {
 		{keys: []string{"e"}, name: "export", hint: "export", help: "export", needs: func(o Options) bool { return o.Export != nil }, do: (*model).export},
 		{keys: []string{"R"}, name: "record", help: "record, stop", short: "record", needs: func(o Options) bool { return o.Record != nil }, do: (*model).record},
 		{keys: []string{"i"}, name: "microphone", help: "choose the microphone", short: "microphone", needs: func(o Options) bool { return o.Microphones != nil }, view: true, do: (*model).openMicrophones},
-		{keys: []string{"w"}, name: "wire", hint: "wire", help: "wire view", needs: hasWire, view: true, do: (*model).openWire},
+		{keys: []string{"w"}, name: "wire", hint: "wire", help: "wire view", needs: func(o Options) bool { return o.Wire != nil }, view: true, do: (*model).openWire},
 
 		{keys: []string{"w"}, name: "timeline", hint: "timeline", help: "the timeline", on: wireScreen, do: func(m *model) { m.wire = nil }},
 		{keys: []string{"esc"}, name: "back", help: "back", on: wireScreen, do: (*model).back},

@@ -115,13 +115,8 @@ func newModel(o Options, t *canvas.Theme, g *canvas.Glyphs) *model {
 }
 
 func (m *model) Init() tea.Cmd {
-	m.refresh()
-	m.tick()
-	return m.started()
-}
-
-func (m *model) tick() {
-	m.start(tea.Tick(tickInterval, func(time.Time) tea.Msg { return tickMsg{} }))
+	_, cmd := m.Update(tickMsg{})
+	return cmd
 }
 
 // start lets Bubble Tea run a command on a goroutine of its own, after Update. A panic of the
@@ -148,7 +143,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tickMsg:
 		m.refresh()
-		m.tick()
+		m.start(tea.Tick(tickInterval, func(time.Time) tea.Msg { return tickMsg{} }))
 		m.correctVoices()
 		m.listAgain()
 	case Msg:
