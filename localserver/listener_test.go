@@ -17,7 +17,9 @@ import (
 func TestForeignHosts(t *testing.T) {
 	t.Parallel()
 	h := serve(t, plain)
-	public := serve(t, plain, func(o *setup) { o.PublicURL = "https://hubbub.example.org/x/" })
+	var log logBuffer
+	public := serve(t, plain, log.use, func(o *setup) { o.PublicURL = "https://hubbub.example.org/x/" })
+	testkit.Contains(t, log.String(), "address="+public.Addr().String(), "the log does not say which port was picked")
 	ask := func(h *host, method, path, host, body string) reply {
 		t.Helper()
 		r := testkit.Must(http.NewRequest(method, "http://"+h.Addr().String()+path, strings.NewReader(body)))(t)

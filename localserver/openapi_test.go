@@ -308,6 +308,7 @@ func (d *documented) rateLimits() {
 		}
 		d.ask(o.method, o.at, d.none, "", 429)
 	}
+	d.refusedHandshake(d.watchAddress("x", ""), d.none, 429)
 }
 
 // withoutStore closes the store, and then lets its calls panic.

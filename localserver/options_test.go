@@ -29,17 +29,6 @@ func TestAddressesShowNoSecret(t *testing.T) {
 	}
 }
 
-// With a public address, the log says which port was picked.
-func TestListeningAddressIsLogged(t *testing.T) {
-	t.Parallel()
-	var log bytes.Buffer
-	s, err := Start(context.Background(), Options{Addr: "127.0.0.1:0", APIKeys: []string{"k"}, PublicURL: "https://hubbub.example",
-		Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	testkit.NoError(t, err)
-	testkit.NoError(t, s.Shutdown(context.Background()))
-	testkit.Contains(t, log.String(), "address="+s.Addr().String())
-}
-
 // A data folder that cannot be used is an error, and nothing else is said about it.
 func TestDataFolderThatIsAFile(t *testing.T) {
 	t.Parallel()

@@ -201,12 +201,6 @@ func TestWatchLimits(t *testing.T) {
 	for range maxAccountWatchers - 1 {
 		full.watchers.Release(apikeys.DefaultAccount)
 	}
-	counted := serve(t, limitOf(3))
-	l = counted.create()
-	for range 3 {
-		counted.watch(l.ID, "")
-	}
-	counted.refusal(counted.watchAddress(l.ID, ""), bearerOf(testKey)).apiError(t, 429)
 }
 
 // Watchers of a server that stops learn how their streams ended, or that it
