@@ -41,24 +41,17 @@ func filled(t *testing.T) (dir string, whole []byte) {
 	ctx := context.Background()
 	dir = t.TempDir()
 	js := connect(t, dir)
-	must := func(err error) {
-		t.Helper()
-		testkit.NoError(t, err)
-	}
-	bucket, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "records"})
-	must(err)
+	bucket := testkit.Must(js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "records"}))(t)
 	for _, value := range []string{"old", "new"} {
-		_, err = bucket.Put(ctx, "a", []byte(value))
-		must(err)
+		testkit.Must(bucket.Put(ctx, "a", []byte(value)))(t)
 	}
-	_, err = js.CreateStream(ctx, jetstream.StreamConfig{Name: "EMPTY", Subjects: []string{"empty"}})
-	must(err)
+	testkit.Must(js.CreateStream(ctx, jetstream.StreamConfig{Name: "EMPTY", Subjects: []string{"empty"}}))(t)
 	for _, name := range []string{"keys/one.pem", "keys/.tmp-1", datafolder.Jobs + "/audio", datafolder.LockFile} {
-		must(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
-		must(os.WriteFile(filepath.Join(dir, name), []byte("content of "+name), 0o600))
+		testkit.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("content of "+name), 0o600))
 	}
 	var out bytes.Buffer
-	must(Write(ctx, js, dir, &out))
+	testkit.NoError(t, Write(ctx, js, dir, &out))
 	return dir, out.Bytes()
 }
 
