@@ -11,9 +11,9 @@ import (
 	"hubbub/localserver/store/datafolder"
 )
 
-// kind is one kind of what is stored: a NATS stream, and the bucket whose values it holds, if
-// it is one. Its names are those of data folders and clusters that exist: they stay, whatever
-// the code calls it.
+// kind is a NATS stream of the store, and the bucket whose values it holds; nil if it is none.
+// Its names are those of data folders and clusters that exist: they stay, whatever the code
+// calls it.
 type kind struct {
 	jetstream.StreamConfig
 	to     *removable
