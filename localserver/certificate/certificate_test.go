@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -174,6 +175,29 @@ func TestExpiredCertificateFiles(t *testing.T) {
 		if err != nil || c.current() == nil || strings.Contains(log.String(), "has expired") != expired {
 			t.Errorf("expired %v: %v, log: %s", expired, err, log.String())
 		}
+	}
+}
+
+// Files that are replaced within a tick of the file system's clock are noticed, also if they have
+// the same sizes.
+func TestCertificateFilesOfTheSameTime(t *testing.T) {
+	t.Parallel()
+	cert, key := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
+	at := time.Now()
+	pair := func() (*x509.Certificate, int64) {
+		leaf := pairIn(t, cert, key)
+		testkit.NoError(t, errors.Join(os.Chtimes(cert, at, at), os.Chtimes(key, at, at)))
+		return leaf, testkit.Must(os.Stat(cert))(t).Size()
+	}
+	_, size := pair()
+	c := testkit.Must(Load(Config{Mode: Files, Cert: cert, Key: key}, "", nil, func() time.Time { return at }, slog.New(slog.DiscardHandler)))(t)
+	leaf, again := pair()
+	for again != size {
+		leaf, again = pair()
+	}
+	at = at.Add(time.Minute)
+	if !c.current().Leaf.Equal(leaf) {
+		t.Error("the old certificate stays in use")
 	}
 }
 
