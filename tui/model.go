@@ -182,7 +182,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (m *model) refresh() {
 	s, now := m.o.Snapshot(), m.now()
 	if m.o.Wire != nil {
-		s.Health = m.o.Wire().Status.Health(now, s.Latency)
+		s.SetHealth(m.o.Wire().Status.Health(now, s.Latency))
 	}
 	if s.Conn == display.Failed && m.state.Conn != display.Failed && m.noticeStyle == canvas.Bad {
 		m.notice = "" // that the stream is resumed is over

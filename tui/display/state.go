@@ -77,6 +77,14 @@ type State struct {
 	Health trace.Health
 }
 
+// SetHealth sets Health. A watcher that hears nothing of the service does not know about the sender.
+func (s *State) SetHealth(h trace.Health) {
+	s.Health = h
+	if s.Watching && h.Reply > trace.MaxSilence {
+		s.InputProblem = ""
+	}
+}
+
 // Recording is the state of a recording.
 type Recording struct {
 	Length      float64 // seconds

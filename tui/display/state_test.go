@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/protocol/testkit"
 	"hubbub/protocol/trace"
 )
 
@@ -23,6 +24,15 @@ func TestDecidedUntil(t *testing.T) {
 		if got := s.DecidedUntil(); got < c.want-0.01 || got > c.want+0.01 {
 			t.Errorf("%+v: %.2f", c, got)
 		}
+	}
+}
+
+// The connection of a watcher that hangs is no problem of the sender.
+func TestSilentServiceOfAWatcher(t *testing.T) {
+	for reply, want := range map[time.Duration]string{2 * time.Second: "no audio", 4 * time.Second: ""} {
+		s := State{Watching: true, InputProblem: "no audio"}
+		s.SetHealth(trace.Health{Reply: reply})
+		testkit.Equal(t, s.InputProblem, want, reply)
 	}
 }
 

@@ -106,7 +106,7 @@ func (a *Accessible) State(s display.State) error {
 		old = *a.previous
 	}
 	if a.o.Wire != nil {
-		s.Health = a.o.Wire().Status.Health(time.Now(), s.Latency)
+		s.SetHealth(a.o.Wire().Status.Health(time.Now(), s.Latency))
 	}
 	a.previous = &s
 	a.reportInput(old, s)

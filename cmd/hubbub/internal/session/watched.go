@@ -21,6 +21,10 @@ import (
 // awaitSender is what a watcher does when the stream itself is lost, and not its connection.
 const awaitSender = "the sender lost its stream, waiting for it to resume"
 
+// senderSilence is from when on the sender counts as silent: the states come every half a second, and a connection that
+// hangs is reported first.
+const senderSilence = trace.MaxSilence + 500*time.Millisecond
+
 // Watched is a stream that another client sends. It has no audio and sends
 // nothing.
 type Watched struct {
@@ -169,7 +173,7 @@ func (w *Watched) state() display.State {
 	switch {
 	case w.status == protocol.StatusCreated:
 		st.SourceNotice = "not begun"
-	case w.status == protocol.StatusRunning && conn.Lost == nil && w.now().Sub(w.since) > trace.MaxSilence:
+	case w.status == protocol.StatusRunning && conn.Lost == nil && w.now().Sub(w.since) > senderSilence:
 		st.InputProblem = fmt.Sprintf("no audio from the sender since %s: has it lost its connection?", display.Clock(position))
 	}
 	return st
