@@ -72,9 +72,6 @@ func TestCloseWrite(t *testing.T) {
 			}
 		})
 	}
-	if err := (&Conn{Conn: &recorded{}}).CloseWrite(); err != nil { // cannot close one side
-		t.Error(err)
-	}
 }
 
 // A request in plain HTTP to a server with TLS is rejected in plain HTTP; what is no

@@ -63,13 +63,8 @@ type Conn struct {
 func (c *Conn) NetConn() net.Conn { return c.tcp }
 
 // CloseWrite is for net/http, which lets a client read a response before it
-// closes the connection.
-func (c *Conn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
-}
+// closes the connection. Connections of TCP and TLS have it.
+func (c *Conn) CloseWrite() error { return c.Conn.(interface{ CloseWrite() error }).CloseWrite() }
 
 // Read makes the TLS handshake first, once: net/http reads again after an error.
 func (c *Conn) Read(p []byte) (int, error) {
