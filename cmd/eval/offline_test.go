@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/gob"
 	"os"
 	"path/filepath"
 	"testing"
@@ -43,5 +44,12 @@ func TestSecondPass(t *testing.T) {
 	}
 	if _, err := eval(t, "--dir", dir, "--windows", stored, "--set", "NewSpeakerThreshold=0.6"); err == nil {
 		t.Error("stored windows of the second pass were taken for a stream")
+	}
+	// Nor are those of an earlier format, which gob decodes as far as names agree.
+	file := testkit.Must(os.Create(stored))(t)
+	testkit.NoError(t, gob.NewEncoder(file).Encode(struct{ Recording, Of string }{filepath.Join(set, "talk.wav"), (&evaluator{settings: settings{offline: true}}).networks()}))
+	testkit.NoError(t, file.Close())
+	if _, err := eval(t, "--dir", dir, "--offline", "--windows", stored); err == nil {
+		t.Error("a record of an earlier format was taken for windows")
 	}
 }

@@ -26,7 +26,7 @@ type windows struct {
 	set       int
 	rec       recording
 	Recording string // path of the audio
-	Of        string // evaluator.networks
+	Networks  string // evaluator.networks
 	Samples   int
 	Steps     int // of 100 ms
 	Due       []dueWindow
@@ -98,7 +98,7 @@ func (ev *evaluator) runNetworks(ctx context.Context, sets []set) ([]windows, er
 		bySet[i] = make([]windows, len(s.recordings))
 	}
 	err := ev.eachRecording(ctx, sets, func(ctx context.Context, i, j int, r recording) error {
-		bySet[i][j] = windows{set: i, rec: r, Recording: r.audio, Of: ev.networks()}
+		bySet[i][j] = windows{set: i, rec: r, Recording: r.audio, Networks: ev.networks()}
 		return ev.infer(ctx, &bySet[i][j])
 	})
 	all := slices.Concat(bySet...)
@@ -178,7 +178,7 @@ func loadWindows(path string, sets []set, networks string) (all []windows, ok bo
 	for i, s := range sets {
 		for _, r := range s.recordings {
 			w := windows{set: i, rec: r}
-			if err := d.Decode(&w); err != nil || w.Recording != r.audio || w.Of != networks {
+			if err := d.Decode(&w); err != nil || w.Recording != r.audio || w.Networks != networks {
 				return nil, false, nil
 			}
 			all = append(all, w)
