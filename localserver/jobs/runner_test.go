@@ -227,9 +227,10 @@ func TestClaims(t *testing.T) {
 		"canceled":         {func(j *store.Job) { j.Status = store.JobCanceled }, errOver},
 		"ends its servers": {func(j *store.Job) { j.Status, j.Attempts = store.JobPending, maxAttempts }, errEnded},
 	} {
-		j := newJob("a", "x")
-		c.change(&j)
-		submit(t, s, j)
+		j, revision, err := s.Job(t.Context(), "a", submit(t, s, newJob("a", "x")), time.Now())
+		testkit.NoError(t, err)
+		c.change(&j) // the record alone: the queue has it as it was created
+		testkit.Must(s.UpdateJob(t.Context(), j, revision))(t)
 		d := testkit.Must(s.Next(t.Context(), store.RunQueue))(t)
 		a, err := r.claim(d)
 		if !errors.Is(err, c.want) || err != nil && c.want == nil {
