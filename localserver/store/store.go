@@ -16,8 +16,9 @@
 // reports so.
 //
 // Each kind of record has files of its own, such as streams.go, journal.go for events, and
-// media.go; kinds.go lists them with their limits. bucket.go has what they share: keys, compare-and-set and listing; retry.go
-// repeats calls, space.go refuses what a full disk has no room for.
+// media.go; kinds.go lists them with their limits. bucket.go has what they share: keys,
+// compare-and-set and listing; retry.go repeats calls, space.go refuses what a full disk has
+// no room for.
 package store
 
 import (
