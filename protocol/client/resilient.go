@@ -268,7 +268,7 @@ func (r *ResilientStream) manage(s *Stream) {
 // continues.
 func (r *ResilientStream) resume(lost *Stream, info CloseInfo) (next *Stream, err error) {
 	before := r.merger.cut
-	if r.merger.streams == 1 {
+	if r.earlier == 0 { // the clock of watchers begins with the first chunk
 		r.begins = lost.captureTime(0)
 	}
 	cut, ends := r.merger.cutAt(r.decided(lost))
@@ -325,8 +325,10 @@ func (r *ResilientStream) createNext(ctx context.Context) (live protocol.LiveStr
 	input := r.o.input()
 	if !r.withoutResume {
 		input["resume"] = r.id // which only this goroutine changes
-		// For watchers. By how much the streams before began later than was announced does not add up.
-		input["resumeAt"] = protocol.Round1ms(begins - r.begins)
+		if r.State().ChunksSent > 0 {
+			// For watchers. By how much the streams before began later than was announced does not add up.
+			input["resumeAt"] = protocol.Round1ms(begins - r.begins)
+		}
 	}
 	live, err = r.client.CreateOnce(ctx, input)
 	rejected := func() bool {

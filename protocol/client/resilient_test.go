@@ -153,6 +153,22 @@ func testGap(t *testing.T, resumes, slow bool, requests int, begins float64, lab
 	}
 }
 
+// For watchers a session begins with its first chunk, whatever its number and its stream.
+func TestLossBeforeTheFirstChunk(t *testing.T) {
+	s := &lossyService{t: t, resumes: true}
+	s.streams = []script{cutConnection, s.receives(1, 10, cutConnection), s.receives(2, -1, closeNormally)}
+	l := s.open(ResilientOptions{Limit: time.Minute, Live: true, Latency: time.Second}, nil)
+	testkit.Eventually(t, "a request without audio", func() bool { return s.requests() == 2 })
+	s.mu.Lock()
+	testkit.Equal(t, s.begins, nil, "what watchers are told of a session without audio")
+	s.mu.Unlock()
+	sendChunks(t, l, 90, 100)
+	testkit.Eventually(t, "the third stream", func() bool { return s.requests() == 3 })
+	testkit.NoError(t, l.EndOfStream())
+	receiveAll(t, l)
+	testkit.Equal(t, s.begins, any(0.0), "what watchers are told of chunk 90")
+}
+
 // TestKeepsThePace sends a file that was held up: never more than 5 s ahead
 // of what the new stream's clock allows, and nothing of it is lost.
 func TestKeepsThePace(t *testing.T) {
