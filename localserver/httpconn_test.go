@@ -25,14 +25,14 @@ var unread = map[string]struct {
 func TestUnreadRequests(t *testing.T) {
 	t.Parallel()
 	var log logBuffer
-	h := serve(t, log.use, plain)
+	h := serve(t, log.use, plain, limitOf(100))
 	for name, c := range unread {
 		t.Run(name, func(t *testing.T) {
 			conn := h.connect()
 			go func() { _, _ = io.WriteString(conn, c.request) }()
 			res := conn.response()
 			e := res.apiError(t, c.status)
-			if !res.Close || res.Header.Get("Date") == "" {
+			if !res.Close || res.Header.Get("Date") == "" || res.Header.Get("X-RateLimit-Remaining") != "100" {
 				t.Errorf("%v", res.Header)
 			}
 			testkit.Eventually(t, "a line in the log", func() bool { return log.count("request="+e.RequestID) == 1 })

@@ -179,11 +179,12 @@ func (s *Server) ofKnownHost(next http.Handler) http.Handler {
 	})
 }
 
-// rejectUnread refuses a request that could not be read like any other: with an id,
-// in the log and in the metrics.
+// rejectUnread refuses a request that could not be read like any other: with an id and the
+// headers of the rate limit, in the log and in the metrics.
 func (s *Server) rejectUnread(conn net.Conn, status int, message string) {
 	r := &http.Request{URL: &url.URL{}, Header: http.Header{}, RemoteAddr: conn.RemoteAddr().String()}
 	res := bufferedResponse{header: http.Header{}}
+	setUncounted(res.header, s.options.RatePerMinute)
 	s.wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { refuse(w, r, status, message) })).ServeHTTP(&res, r)
 	res.send(conn)
 }
