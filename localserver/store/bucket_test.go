@@ -99,17 +99,24 @@ func TestWriteWithoutAResponse(t *testing.T) {
 			if _, err := b.write(ctx, key, []byte("later"), next); !errors.Is(err, ErrConflict) {
 				t.Errorf("%s, after another writer: %v", key, err)
 			}
+			next = testkit.Must(kv.Put(ctx, key, []byte("last")))(t)
+			for _, want := range []error{nil, ErrConflict} {
+				if _, err := b.write(ctx, key, nil, next); !errors.Is(err, want) {
+					t.Errorf("%s is removed: %v, want %v", key, err, want)
+				}
+			}
 		}
 	})
 }
 
-// A write that another one refuses ends when that one has: as a conflict with what can be read
-// then, or as written.
+// A write or removal that another write refuses ends when that one has: as a conflict with what
+// can be read then, or as carried out.
 func TestWriteDuringAnotherOne(t *testing.T) {
 	s := open(t, "")
 	ctx, kv := t.Context(), s.secrets.kv
-	for _, first := range []string{"", "first"} {
+	for i, first := range []string{"", "first", "removed"} {
 		for _, other := range []string{"", "another"} {
+			value := [][]byte{[]byte("mine"), []byte("mine"), nil}[i]
 			key, revision, refused := "key-"+first+"-"+other, uint64(0), error(&jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence})
 			if first != "" {
 				revision, refused = testkit.Must(kv.Put(ctx, key, []byte(first)))(t), jetstream.ErrKeyRevisionMismatch
@@ -128,14 +135,17 @@ func TestWriteDuringAnotherOne(t *testing.T) {
 				}
 				return write()
 			}}
-			want, wantErr := "mine", error(nil)
+			want, wantErr := string(value), error(nil)
 			if other != "" {
 				want, wantErr = other, ErrConflict
 			}
-			_, err := b.write(ctx, key, []byte("mine"), revision)
-			entry, unread := kv.Get(ctx, key)
-			if !errors.Is(err, wantErr) || unread != nil || string(entry.Value()) != want {
-				t.Errorf("%s: %v, %v (%v)", key, err, entry, unread)
+			_, err := b.write(ctx, key, value, revision)
+			got := ""
+			if entry, _ := kv.Get(ctx, key); entry != nil {
+				got = string(entry.Value())
+			}
+			if !errors.Is(err, wantErr) || got != want {
+				t.Errorf("%s: %v, %q", key, err, got)
 			}
 		}
 	}
