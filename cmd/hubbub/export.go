@@ -170,7 +170,7 @@ func exportPaths(dir, to string, formats []export.Format) ([]string, error) {
 	switch {
 	case to == "":
 		folder = dir
-	case err == nil && st.IsDir(), strings.HasSuffix(to, string(filepath.Separator)):
+	case err == nil && st.IsDir(), os.IsPathSeparator(to[len(to)-1]):
 	case len(formats) == 1:
 		return []string{to}, nil
 	case err == nil:
