@@ -230,13 +230,12 @@ func (r *reconnector) run(ctx context.Context, connect func(context.Context) (at
 		r.attempts++
 		wait, left := r.client.config.backOff(r.attempts, failed), r.limit-time.Since(r.began)
 		response, refused := errors.AsType[*ResponseError](failed)
-		asked := refused && response.RetryAfter >= wait
 		switch {
-		case asked && wait > left && left > 0:
-			return hint.Errorf(r.hint, "%w: %w; the service asks to wait %s and %s are left: %w",
-				errNotResumed, lost, wait.Round(time.Second), left.Round(time.Second), failed)
 		case left <= 0:
 			return r.limitReached(lost, failed)
+		case refused && response.RetryAfter > left:
+			return hint.Errorf(r.hint, "%w: %w; the service asks to wait %s and %s are left: %w",
+				errNotResumed, lost, response.RetryAfter.Round(time.Second), left.Round(time.Second), failed)
 		}
 		wait = min(wait, left) // so that the last attempt is at the limit
 		r.last = r.wait(ctx, failed, wait) || r.last

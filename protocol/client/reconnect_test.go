@@ -1,9 +1,12 @@
 package client
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"hubbub/protocol/hint"
@@ -77,6 +80,23 @@ func TestOutage(t *testing.T) {
 			t.Errorf("after %v: %+v", c.uptime, &r)
 		}
 	}
+}
+
+// A service that asks to wait for longer than is left is not asked at the limit instead, however long the interval is.
+func TestRetryAfterBeyondTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newTestClient(t, Options{BaseURL: "http://service.invalid"})
+		c.config.backOff = func(n int, _ error) time.Duration { return map[bool]time.Duration{true: time.Hour}[n > 1] }
+		r := reconnector{client: c, limit: time.Minute}
+		r.lost(time.Now(), true, errors.New("broke"))
+		attempts := 0
+		err := r.run(t.Context(), func(context.Context) (attemptStep, error) {
+			attempts++
+			return creating, &ResponseError{Status: http.StatusServiceUnavailable, RetryAfter: 2 * time.Minute}
+		})
+		testkit.Contains(t, fmt.Sprint(err), "the service asks to wait 2m0s and 1m0s are left")
+		testkit.Equal(t, attempts, 1, "attempts")
+	})
 }
 
 func TestBackOff(t *testing.T) {
