@@ -32,7 +32,7 @@ type metrics struct {
 func newMetrics(s *Server) *metrics {
 	m := &metrics{registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hubbub_requests_total",
-			Help: "Requests served."}, []string{"route", "method", "code"}),
+			Help: "Requests served, by the code of the response; 0 = there was none."}, []string{"route", "method", "code"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "hubbub_request_seconds",
 			Help:    "Seconds until a request was served; for a stream, until it ended.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60, 600}}, []string{"route"}),
