@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
@@ -50,8 +51,14 @@ const (
 func OpenRecording(ctx context.Context, path string, selected Channels, stall time.Duration) (Source, error) {
 	source, err := openFile(ctx, path, selected)
 	if err == nil || ctx.Err() != nil || errors.Is(err, audiofile.ErrNoAudio) || errors.Is(err, audiofile.ErrCutOff) ||
-		errors.As(err, new(channelsError)) || !decodable(path) {
+		errors.As(err, new(channelsError)) {
 		return source, err
+	}
+	if !decodable(path) {
+		if hint.Of(err) == audiofile.ConvertHint { // of a pipe
+			err = hint.Add(err, "Write it into a file first, which ffmpeg can decode.")
+		}
+		return nil, err
 	}
 	program, missing := exec.LookPath("ffmpeg")
 	if missing != nil {
@@ -112,8 +119,12 @@ type ffmpegProcess struct {
 }
 
 func startDecoder(ffmpeg, path string, stall time.Duration) (*ffmpegProcess, error) {
+	input := path
+	if real, err := filepath.EvalSymlinks(path); err == nil { // /dev/stdin is another file in the process
+		input = real
+	}
 	args := []string{"-nostdin", "-hide_banner", "-nostats", "-loglevel", "level+info", "-threads", "1",
-		"-protocol_whitelist", "file,pipe", "-format_whitelist", decoderFormats, "-i", "file:" + path,
+		"-protocol_whitelist", "file,pipe", "-format_whitelist", decoderFormats, "-i", "file:" + input,
 		"-map", "0:a:0", "-vn", "-sn", "-dn", "-af", decoderFilter, "-t", decoderSeconds, "-c:a", "pcm_f32le", "-f", "wav", "pipe:1"}
 	d := &ffmpegProcess{stall: stall, log: newDecoderLog()}
 	ctx, kill := context.WithCancel(context.Background())
@@ -122,7 +133,7 @@ func startDecoder(ffmpeg, path string, stall time.Duration) (*ffmpegProcess, err
 	if shell, err := exec.LookPath("sh"); err == nil && runtime.GOOS != "windows" {
 		cmd = program.Command(ctx, shell, append([]string{"-c", decoderLimits + `exec "$0" "$@"`, ffmpeg}, args...)...)
 	}
-	cmd.Stderr = &program.Lines{Each: d.log.take}
+	cmd.Stderr = &program.Lines{Each: func(line string) { d.log.take(strings.ReplaceAll(line, "file:"+input, path)) }}
 	d.end = sync.OnceValue(func() error { return d.outcome(cmd.Wait(), ctx.Err() != nil) })
 	var err error
 	if d.out, err = cmd.StdoutPipe(); err == nil {

@@ -3,17 +3,21 @@
 package capture
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"hubbub/capture/capturetest"
 	"hubbub/capture/program"
+	"hubbub/protocol/hint"
 	"hubbub/protocol/testkit"
 )
 
@@ -54,6 +58,29 @@ func TestOpenRecording(t *testing.T) {
 		if _, err := OpenRecording(t.Context(), path, 5, DecoderStall); err == nil || err.Error() != path+": the input has 2 channels, not 5" {
 			t.Errorf("%s, channel 5: %v", name, err)
 		}
+	}
+	if file, err := os.Open(filepath.Join(dir, "a.ogg")); err == nil && runtime.GOOS == "linux" {
+		source := testkit.Must(OpenRecording(t.Context(), fmt.Sprintf("/dev/fd/%d", file.Fd()), Mix, DecoderStall))(t)
+		if samples, err := rest(t.Context(), source); err != nil || len(samples) < 30_000 {
+			t.Errorf("an open file: %d samples, %v", len(samples), err)
+		}
+		_ = source.Close()
+		pipe := filepath.Join(dir, "pipe")
+		testkit.NoError(t, syscall.Mkfifo(pipe, 0o600))
+		go func() {
+			if w, err := os.OpenFile(pipe, os.O_WRONLY, 0); err == nil {
+				_, _ = io.Copy(w, file)
+				_ = w.Close()
+			}
+		}()
+		if _, err := OpenRecording(t.Context(), pipe, Mix, DecoderStall); err == nil || !strings.HasPrefix(hint.Of(err), "Write it into a file") {
+			t.Errorf("a pipe: %v, %q", err, hint.Of(err))
+		}
+	}
+	link := filepath.Join(dir, "link")
+	testkit.NoError(t, errors.Join(os.WriteFile(filepath.Join(dir, "target"), []byte("OggS is all"), 0o600), os.Symlink("target", link)))
+	if _, err := OpenRecording(t.Context(), link, Mix, DecoderStall); err == nil || strings.Contains(err.Error(), "target") || strings.Contains(err.Error(), "file:") {
+		t.Errorf("a link: %v", err)
 	}
 	for name, content := range map[string]string{
 		"list.m3u8":   "#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n",

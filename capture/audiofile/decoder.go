@@ -77,7 +77,7 @@ func (f Format) damaged(frames int64, why error) string {
 
 // silenced is the notice of an input with damage that lasts so many samples.
 func (f Format) silenced(frames int64) string {
-	return fmt.Sprintf("damaged; %s in all are replaced by silence", f.clock(frames))
+	return fmt.Sprintf("damaged; %.2f s in all are replaced by silence", seconds(frames, f.Rate).Seconds()) // a frame of MP3 has 0.03 s
 }
 
 // maxSeconds is what a Duration can hold, and more than any input has.

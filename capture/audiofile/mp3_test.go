@@ -85,7 +85,7 @@ func TestMP3Damage(t *testing.T) {
 		{"tags before and after", append(append(tag[:len(tag):len(tag)], complete...), append([]byte("TAG"), make([]byte, 125)...)...), 52920, ""},
 		{"two tags before", append(append([]byte("ID3\x03\x00\x00\x00\x00\x00\x01xID3\x04\x00\x00\x00\x02\x00\x00"), make([]byte, 2<<14)...), complete...), 52920, ""},
 		{"truncated", complete[:len(complete)*2/3], 27000, "truncated: the header states 1.2 s"},
-		{"a damaged frame", damageFrame(complete, 20), 52920, "damaged; 0.0 s in all are replaced by silence"},
+		{"a damaged frame", damageFrame(complete, 20), 52920, "damaged; 0.03 s in all are replaced by silence"},
 		{"garbage", append(append(complete[:5000:5000], bytes.Repeat([]byte{0x12}, 3000)...), complete[5000:]...), 44100, "bytes between the frames"},
 	} {
 		d := mustDecode(t, c.name, c.b, false, 1600)

@@ -71,7 +71,7 @@ func (a *attempt) audioError(path string, err error) error {
 
 // aboutAudio is a text about the audio in a file, which it does not name.
 func aboutAudio(path, text string) string {
-	text = strings.NewReplacer("file:"+path, "the audio", path, "the audio").Replace(text)
+	text = strings.ReplaceAll(text, path, "the audio")
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
