@@ -40,8 +40,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// startTimeout bounds the set-up of the store.
-const startTimeout = 30 * time.Second
+// startTimeout bounds the set-up of the store. On a busy machine, nodes that were started at once on a new cluster needed more
+// than half of it.
+const startTimeout = time.Minute
 
 var (
 	// ErrNotFound is a stream, object, job or snapshot that does not exist or has
