@@ -405,7 +405,7 @@ func TestHandshakesHang(t *testing.T) {
 		handshakes.Add(1)
 		<-r.Context().Done()
 	}}.Handler())
-	results, err := Run(t.Context(), Options{Client: connect(t, address, 500*time.Millisecond), Key: "secret-key", Speech: noise(time.Second), Only: []string{"stream/chunk-size", "stream/text", "stream/ping", "stream/end-empty"}})
+	results, err := Run(t.Context(), Options{Client: connect(t, address, 2*time.Second), Key: "secret-key", Speech: noise(time.Second), Only: []string{"stream/chunk-size", "stream/text", "stream/ping", "stream/end-empty"}})
 	testkit.NoError(t, err)
 	for _, r := range results {
 		if r.Verdict != Skipped || !strings.Contains(r.Seen, "no response from") {
