@@ -185,6 +185,25 @@ func TestClosedByItsReader(t *testing.T) {
 	})
 }
 
+// A client that does not read ends a stream with faults, too.
+func TestClientThatDoesNotRead(t *testing.T) {
+	for _, specs := range []string{"close=1000@1h", "event-lag=1s"} {
+		synctest.Test(t, func(t *testing.T) {
+			near, far := net.Pipe()
+			accepted := make(chan *websocket.Conn, 1)
+			go func() { accepted <- testkit.Must(protocoltest.Accept(far))(t) }()
+			conn := testkit.Must(protocoltest.Dial(near))(t)
+			defer conn.Close()
+			began, c := time.Now(), plan(t, specs).Stream(<-accepted)
+			defer c.Close()
+			if err := c.WriteMessage(websocket.TextMessage, []byte("{}")); err == nil {
+				<-c.ctx.Done()
+			}
+			testkit.Equal(t, time.Since(began), c.lag+writeTimeout, specs, "ends after")
+		})
+	}
+}
+
 // A plan counts the streams: the first two are affected, and no other.
 func TestTimes(t *testing.T) {
 	t.Parallel()

@@ -409,7 +409,7 @@ func TestPanicInTheDiarizer(t *testing.T) {
 	}
 }
 
-// What the validator corrects is counted at once.
+// What the validator corrects is counted at once, and once.
 func TestCorrectionsAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		c := s.open(&streamtest.Diarizer{OnPush: func(int, []float32) []engine.Event {
@@ -417,10 +417,15 @@ func TestCorrectionsAreCounted(t *testing.T) {
 		}})
 		c.chunks(1)
 		synctest.Wait()
-		if n := &s.counters; protocoltest.Brief(c.received()) != "+00@0s -00@100ms" || n.Moved.Load() != 1 || n.Dropped.Load() != 1 {
-			t.Errorf("%s, %d moved, %d dropped", protocoltest.Brief(c.received()), n.Moved.Load(), n.Dropped.Load())
+		testkit.Equal(t, protocoltest.Brief(c.received()), "+00@0s -00@100ms", "events")
+		counted := func(when string) {
+			if n := &s.counters; n.Moved.Load() != 1 || n.Dropped.Load() != 1 {
+				t.Errorf("%s: %d moved, %d dropped", when, n.Moved.Load(), n.Dropped.Load())
+			}
 		}
+		counted("at once")
 		c.endOfStream()
 		c.end()
+		counted("at the end")
 	})
 }
