@@ -190,8 +190,8 @@ func TestJobFailures(t *testing.T) {
 	}
 	for _, c := range []struct{ operation, name, want string }{
 		{"diarize", "gone", "Nothing is stored at media://gone"},
-		{"diarize", "empty", "The audio is empty"},
-		{"diarize", "text", "The audio is text, not audio"},
+		{"diarize", "empty", `"The audio is empty."`},
+		{"diarize", "text", `"The audio is text, not audio."`},
 		{"diarize", "one", `{"diarization":[]}`},
 		{"diarize", "silence", `{"diarization":[]}`},
 		{"diarize", "cut", `{"diarization":[],"warning":"Truncated: the header states 1.0 s, the file contains 0.0 s."}`},

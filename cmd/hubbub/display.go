@@ -28,7 +28,7 @@ func (f *displayFlags) add(cmd *cobra.Command, outputs ...string) {
 	flags.BoolVar(&f.options.Screen.ASCII, "ascii", false, "draw with ASCII characters only")
 	f.theme.add(cmd, "theme", "", "`COLOURS`: dark, light, contrast for high contrast, colour-blind, or auto to ask the terminal")
 	flags.BoolVar(&f.options.Screen.Mouse, "mouse", true, "react to clicks and the scroll wheel; --mouse=false leaves the mouse to the terminal")
-	flags.StringVar(&f.page, "page", "", "serve the session as a page for an audience at `ADDRESS`: PORT on this machine, or HOST:PORT")
+	flags.Var((*nonEmpty)(&f.page), "page", "serve the session as a page for an audience at `ADDRESS`: PORT on this machine, or HOST:PORT")
 }
 
 // complete applies the settings and rejects flags that exclude each other.

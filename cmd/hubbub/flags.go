@@ -79,7 +79,7 @@ func newDuration(value, least, most time.Duration) durationFlag {
 	}}
 }
 
-// nonEmpty is a flag that takes a name. An empty one, as of an unset variable of a shell, is an
+// nonEmpty is a flag that takes a name or an address. An empty one, as of an unset variable of a shell, is an
 // error: the program would do something else, such as store nothing.
 type nonEmpty string
 

@@ -271,7 +271,7 @@ func (a *App) learnOutdated(ctx context.Context, s voices.Store) error {
 				return err
 			}
 			if err != nil {
-				a.notice("%v", err)
+				a.notice("%v\n%s", err, whatToDo(err))
 				left = append(left, v.Name)
 				continue
 			}
@@ -285,7 +285,7 @@ func (a *App) learnOutdated(ctx context.Context, s voices.Store) error {
 		}
 	}
 	if len(left) > 0 {
-		return hint.Add(fmt.Errorf("no recording is left to learn %s again from", strings.Join(left, ", ")), "Add them with `hubbub voices add`, or remove them with `hubbub voices remove`.")
+		return hint.Add(fmt.Errorf("not learnt again from a recording: %s", strings.Join(left, ", ")), "Add them with `hubbub voices add`, or remove them with `hubbub voices remove`.")
 	}
 	if len(learnt) == 0 {
 		a.notice("no voice is outdated")
@@ -349,14 +349,18 @@ func (a *App) currentVoices() ([]voices.Voice, error) {
 	return a.withoutOutdated(list), err
 }
 
-// withoutOutdated leaves out outdated voiceprints, which a notice names.
+// withoutOutdated leaves out outdated voiceprints, which one notice names.
 func (a *App) withoutOutdated(list []voices.Voice) (current []voices.Voice) {
+	var outdated []voices.Voice
 	for _, v := range list {
 		if v.Outdated() {
-			a.notice("the voiceprint of %s is of another engine version and is not used\nLearn it again with `hubbub voices add`.", v.Name)
-			continue
+			outdated = append(outdated, v)
+		} else {
+			current = append(current, v)
 		}
-		current = append(current, v)
+	}
+	if len(outdated) > 0 {
+		a.notice("of another engine version, and not used: %s\nLearn them again with `hubbub voices learn --outdated` or `hubbub voices add`.", names(outdated))
 	}
 	return current
 }

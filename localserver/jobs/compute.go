@@ -66,7 +66,7 @@ func (a *attempt) audioError(path string, err error) error {
 	if _, fails := errors.AsType[*failure](err); fails || ofSystem || recovered.Caught(err) || a.ctx.Err() != nil {
 		return err
 	}
-	return failed("%s", aboutAudio(path, err.Error()))
+	return failed("%s.", aboutAudio(path, err.Error()))
 }
 
 // aboutAudio is a text about the audio in a file, which it does not name.

@@ -104,7 +104,7 @@ func Listen(address string, state func() State) (*Server, error) {
 		if errors.As(err, &op) {
 			err = op.Err
 		}
-		return nil, hint.Add(fmt.Errorf("the page cannot be served at %s: %w", address, err), "Choose another port with --page; with port 0 a free one is found.")
+		return nil, hint.Add(fmt.Errorf("the page cannot be served at %s: %w", address, err), "Choose another address with --page; with port 0 a free port is found.")
 	}
 	host, _, _ := net.SplitHostPort(address)
 	s := &Server{secret: strings.ToLower(rand.Text()), board: &board{state: state, changed: make(chan struct{})}}
