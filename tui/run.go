@@ -151,7 +151,6 @@ func (m *model) run(ctx context.Context, p *tea.Program) (err error) {
 	}()
 	_, err = p.Run()
 	if err != nil && !errors.Is(err, tea.ErrProgramKilled) { // it did not begin, and restored nothing
-		p.Kill()
 		_ = p.ReleaseTerminal()
 	}
 	return err
