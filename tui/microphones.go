@@ -136,26 +136,27 @@ func (m *model) drawMicrophones(c *canvas.Canvas) {
 	switch {
 	case !v.listed:
 		c.Text(1, 1, w, "looking for microphones"+m.glyphs.Ellipsis, canvas.Dim)
+		return
 	case len(v.list) == 0:
 		c.Text(1, 1, w, "there is no microphone", canvas.Dim)
+		return
 	}
+	var r reading // once, so that a picture is of one moment
+	r.level, r.known, r.err = m.o.Microphones.Reading()
 	top := max(v.selected-rows+1, 0)
 	for i := range min(rows, len(v.list)-top) {
-		m.drawMicrophone(c, 1, 1+i, w, top+i)
+		m.drawMicrophone(c, 1, 1+i, w, top+i, r)
 	}
-	if len(v.list) > 0 {
-		_, _, err := m.o.Microphones.Reading()
-		text, style := display.TerminalSafe(v.list[v.selected].Name), canvas.Dim
-		switch {
-		case v.using:
-			text = "opening " + text
-		case err != nil:
-			text, style = display.ErrorText(err, m.glyphs), canvas.Bad
-		case v.list[v.selected].Used && onlyPortAudio(v.list):
-			text = "Devices connected later need a restart, or a recorder (parec, ffmpeg)."
-		}
-		c.Fitted(1, rows+1, w, text, 0, style)
+	text, style := display.TerminalSafe(v.list[v.selected].Name), canvas.Dim
+	switch {
+	case v.using:
+		text = "opening " + text
+	case r.err != nil:
+		text, style = display.ErrorText(r.err, m.glyphs), canvas.Bad
+	case v.list[v.selected].Used && onlyPortAudio(v.list):
+		text = "Devices connected later need a restart, or a recorder (parec, ffmpeg)."
 	}
+	c.Fitted(1, rows+1, w, text, 0, style)
 }
 
 // onlyPortAudio reports whether no recorder is listed: PortAudio knows only the
@@ -164,10 +165,16 @@ func onlyPortAudio(list []display.Microphone) bool {
 	return !slices.ContainsFunc(list, func(d display.Microphone) bool { return !strings.HasPrefix(d.Input, "mic:") })
 }
 
-func (m *model) drawMicrophone(c *canvas.Canvas, x, y, w, i int) {
+// reading is what is measured of the selected device.
+type reading struct {
+	level display.Level
+	known bool
+	err   error
+}
+
+func (m *model) drawMicrophone(c *canvas.Canvas, x, y, w, i int, r reading) {
 	v := m.microphones
 	d, selected := v.list[i], i == v.selected
-	level, known, err := m.o.Microphones.Reading() // of the selected device
 	style := canvas.Plain
 	if selected {
 		c.Set(x, y, m.glyphs.Selected, canvas.Brand.Bold())
@@ -181,13 +188,14 @@ func (m *model) drawMicrophone(c *canvas.Canvas, x, y, w, i int) {
 		c.Fitted(x+2+name, y, systemWidth-1, display.TerminalSafe(d.System), 0, canvas.Dim)
 	}
 	c.Fitted(x+2, y, name-1, display.TerminalSafe(d.Name), (name-1)/2, style)
-	switch known = known && selected; {
+	level, known := r.level, selected && r.known
+	switch {
 	case d.Used:
 		level, known = m.state.Level, true
 		c.TextRight(end, y, "in use", canvas.Good)
 	case known:
 		c.TextRight(end, y, decibelText(level.Peak), canvas.Dim)
-	case selected && err != nil:
+	case selected && r.err != nil:
 		c.TextRight(end, y, "fails", canvas.Bad)
 	case d.Default:
 		c.TextRight(end, y, "default", canvas.Dim)
