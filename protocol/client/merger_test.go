@@ -25,6 +25,7 @@ func merged(t *testing.T, script string) string {
 			timeline.Apply(e)
 			if e.Type == protocol.TypeText {
 				texts++
+				testkit.Equal(t, e.Transcript.Text, "hello", script)
 				out = append(out, fmt.Sprintf("text %g %s %g", e.Transcript.Start, e.Transcript.Speaker, e.Transcript.End))
 				continue
 			}

@@ -199,5 +199,8 @@ func TestKindsOfProxies(t *testing.T) {
 		for _, err := range []error{requestErr, streamErr} {
 			explained(t, err, "the proxy cannot be reached: 127.0.0.1:1 refuses connections", "HTTPS_PROXY")
 		}
+		if !strings.HasPrefix(fmt.Sprint(streamErr), "the proxy cannot be reached: 127.0.0.1:1 ") {
+			t.Errorf("%s: %v", scheme, streamErr)
+		}
 	}
 }
