@@ -133,7 +133,8 @@ func startDecoder(ffmpeg, path string, stall time.Duration) (*ffmpegProcess, err
 	if shell, err := exec.LookPath("sh"); err == nil && runtime.GOOS != "windows" {
 		cmd = program.Command(ctx, shell, append([]string{"-c", decoderLimits + `exec "$0" "$@"`, ffmpeg}, args...)...)
 	}
-	cmd.Stderr = &program.Lines{Each: func(line string) { d.log.take(strings.ReplaceAll(line, "file:"+input, path)) }}
+	named := strings.NewReplacer("file:"+input, path, input, path)
+	cmd.Stderr = &program.Lines{Each: func(line string) { d.log.take(named.Replace(line)) }}
 	d.end = sync.OnceValue(func() error { return d.outcome(cmd.Wait(), ctx.Err() != nil) })
 	var err error
 	if d.out, err = cmd.StdoutPipe(); err == nil {
